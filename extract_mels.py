@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from common import extraction
 from common.audio.options import AudioOptions
 from common.cli import ArgumentParser, run
 from common.data_report.options import Limits, ReportOptions
@@ -39,22 +38,25 @@ def report_on_data(args: argparse.Namespace) -> int:
 def extract(args: argparse.Namespace) -> int:
     """Extract features; exit status 1 if an utterance was refused."""
     from common import distributed
+    from common.extraction.batches import load_teacher, mel_settings, open_teacher, stored_teacher
+    from common.extraction.corpus import extract_corpus, given_statistics, hints, table
+    from common.extraction.features import ExtractionPlan
 
     options: ExtractionOptions = read_options(args, ExtractionOptions)
     options.check()
     chosen = chosen_teacher(args, options)
-    teacher = None if chosen is None else extraction.open_teacher(*chosen, options)
+    teacher = None if chosen is None else open_teacher(*chosen, options)
     audio: AudioOptions = read_options(args, AudioOptions)
-    config = extraction.mel_settings(audio, corpus=options.dataset_path, teacher=teacher)
-    statistics, notes = extraction.given_statistics(options)
-    stored = None if teacher is None else extraction.stored_teacher(teacher, options)
-    plan = extraction.ExtractionPlan(options, config, stored, statistics)
+    config = mel_settings(audio, corpus=options.dataset_path, teacher=teacher)
+    statistics, notes = given_statistics(options)
+    stored = None if teacher is None else stored_teacher(teacher, options)
+    plan = ExtractionPlan(options, config, stored, statistics)
     with distributed.processes(cuda=options.cuda) as ranks:
         for note in notes if ranks.is_main else ():
             print(note)
         try:
-            network = None if teacher is None else extraction.load_teacher(teacher, ranks.device)
-            report = extraction.extract_corpus(plan, teacher=network, ranks=ranks)
+            network = None if teacher is None else load_teacher(teacher, ranks.device)
+            report = extract_corpus(plan, teacher=network, ranks=ranks)
         except KeyboardInterrupt as error:
             line, status = ended_by(error)
             if ranks.is_main:
@@ -62,13 +64,15 @@ def extract(args: argparse.Namespace) -> int:
             return status
     if not ranks.is_main:  # torchrun would end the first process, before its table, for the status of another
         return 0
-    print(*extraction.table(report, options.folders), *extraction.hints(plan), sep="\n")
+    print(*table(report, options.folders), *hints(plan), sep="\n")
     return 1 if report.refused else 0
 
 
 def extract_teacher_forced(args: argparse.Namespace) -> int:
     """Make a generator's own mels; exit status 1 if a clip was refused, 128 + a signal's number if one stopped it."""
-    from common.checkpoints import open_checkpoint
+    from common.checkpoints.loading import open_checkpoint
+    from common.extraction.corpus import table
+    from common.extraction.teacher_forcing import make_teacher_forced_mels
     from common.precision import prepare_computing
     from common.synthesis.loading import with_front_end
     from common.text.options import TextOverrides
@@ -77,8 +81,8 @@ def extract_teacher_forced(args: argparse.Namespace) -> int:
     precision = prepare_computing(options.computing)
     opened = open_checkpoint(args.checkpoint, role="generator", ema=options.ema)
     loaded = with_front_end(opened, read_options(args, TextOverrides))
-    report = extraction.make_teacher_forced_mels(loaded, options, precision)
-    print(*extraction.table(report, [str(options.output)]), sep="\n")
+    report = make_teacher_forced_mels(loaded, options, precision)
+    print(*table(report, [str(options.output)]), sep="\n")
     if report.stopped_by is not None:
         print(f"stopped by {report.stopped_by.name}; add --resume to continue")
         return 128 + report.stopped_by

@@ -65,7 +65,9 @@ def speak(argv: Sequence[str] | None) -> int:
         if options.quiet:
             stack.enter_context(redirect_stdout(stack.enter_context(Path(os.devnull).open("w"))))
         from common.precision import one_thread  # --help needs no PyTorch
-        from common.synthesis import command, read_phrases, with_shipped
+        from common.synthesis import command
+        from common.synthesis.loading import with_shipped
+        from common.synthesis.phrases import read_phrases
 
         is_shipped = not names_given(argv) & {f"--{spec.option}" for role in _PURPOSES for spec in models_with(role)}
         if is_shipped and options.text is not None and len(options.text) <= SHORT_TEXT:

@@ -17,15 +17,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve until a signal asks to stop; every mistake in options and checkpoints shows before the first request."""
     options: ServerOptions = read_options(parse_args(argv), ServerOptions)
     key = options.api_key()
-    from common.serving import (  # --help needs no PyTorch
-        Server,
-        Service,
-        Sites,
-        address_of,
-        bind,
-        is_loopback,
-        start_logging,
-    )
+    from common.serving.app import Service
+    from common.serving.log import start_logging
+    from common.serving.server import Server, address_of, bind, is_loopback
+    from common.serving.sites import Sites
 
     start_logging(options.log_format)
     address = options.wyoming

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager, get_font
 from torch import Tensor
 
-from common.audio import hz_to_mel
+from common.audio.mel import hz_to_mel
 from common.config import AudioConfig
 from common.files import write_atomically
 

@@ -14,12 +14,14 @@ if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms 
     import torch
     from torch import Tensor, nn
 
-    from common.checkpoints import Checkpoint, Exports
+    from common.checkpoints.checkpoint import Checkpoint
+    from common.checkpoints.exported import Exports
     from common.config import AudioConfig
-    from common.data import Dataset
+    from common.data.batch import Dataset
     from common.distributed import Gather
-    from common.recognition import SpeechItem
-    from common.synthesis import Controls, MelOutput, VocoderSettings
+    from common.recognition.recognizer import SpeechItem
+    from common.synthesis.utterances import Controls, MelOutput
+    from common.synthesis.vocoder import VocoderSettings
     from common.text.config import TextConfig
     from common.training.objective import Objective
     from common.training.options import RunOptions

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.errors import InputError
-from common.nn import TimeConv, mask_from_lengths
+from common.nn.layers import TimeConv, mask_from_lengths
 from fastpitch.alignment_search import durations_of_path, find_path
 
 _N_CHANNELS = 80  # of the space in which frames and tokens are compared

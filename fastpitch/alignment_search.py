@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.nn import by_kernel, mask_from_lengths, never_compiled
+from common.nn.kernels import by_kernel
+from common.nn.layers import mask_from_lengths, never_compiled
 
 
 @never_compiled

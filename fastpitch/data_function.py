@@ -11,23 +11,14 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from common.audio import PitchCache
 from common.audio.pitch import statistics
-from common.checkpoints import Checkpoint
+from common.audio.pitch_cache import PitchCache
+from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
-from common.data import (
-    FilelistEntry,
-    Filelists,
-    TextMelDataset,
-    batches_of,
-    check_stored,
-    feature_name,
-    frames_of_tokens,
-    load_feature,
-    load_fractions,
-    loader_processes,
-    shape_error,
-)
+from common.data.features import check_stored, feature_name, frames_of_tokens, load_feature, load_fractions, shape_error
+from common.data.filelist import FilelistEntry, Filelists
+from common.data.loader import batches_of, loader_processes
+from common.data.text_mel import TextMelDataset
 from common.distributed import Gather, Ranks
 from common.errors import InputError, shown
 from common.nn.alignment import interpolated_prior

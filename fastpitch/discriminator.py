@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn import mask_from_lengths
+from common.nn.layers import mask_from_lengths
 from common.nn.weight_norm import WeightNormConv2d
 
 WINDOW = 64  # frames that are scored of an utterance, from a random place

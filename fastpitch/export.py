@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Shapes, random_examples
+from common.checkpoints.exported import Exports, OnnxForm, Part, Quantization, Runner, Shape, Shapes, random_examples
 from common.config import AudioConfig
 from common.errors import InputError
-from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput
+from common.nn.layers import mask_from_lengths
+from common.synthesis.utterances import Controls, MelOutput
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
 from fastpitch.prosody import SpeakerPitch, whole_frames

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import torch
 
-from common.audio import read_pitch_statistics
-from common.checkpoints import Checkpoint, load_weights
+from common.audio.pitch import read_pitch_statistics
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.loading import load_weights
 from common.errors import InputError
 from common.nn.layers import rows_by_name
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.initial_voice import InitialVoice, voice_of
 from fastpitch.model import FastPitch

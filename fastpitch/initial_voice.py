@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.checkpoints import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
 from common.config import from_plain
 from common.errors import CheckpointError
 from common.text.config import TextConfig

@@ -6,9 +6,11 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn import diagonality, mask_from_lengths, unattended_tokens
-from common.training import Aligned, Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
+from common.nn.alignment import diagonality, unattended_tokens
+from common.nn.layers import mask_from_lengths
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
+from common.training.verdict import Aligned
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.discriminator import cut_windows
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from common.checkpoints.fit import check_model
 from common.config import AudioConfig
-from common.data import TextMelBatch
+from common.data.text_mel import TextMelBatch
 from common.errors import InputError
-from common.nn import TimeConv, mask_from_lengths
 from common.nn.alignment import interpolated_prior
-from common.synthesis import Controls, MelOutput
+from common.nn.layers import TimeConv, mask_from_lengths
+from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
 from fastpitch.aligner import Alignment, ConvAttention, misfits
 from fastpitch.config import ModelConfig

@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.audio import PitchStatistics
+from common.audio.pitch import PitchStatistics
 from common.errors import InputError
-from common.nn import Dropout, TimeConv
+from common.nn.layers import Dropout, TimeConv
 from fastpitch.config import ModelConfig
 
 

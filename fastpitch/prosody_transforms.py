@@ -9,11 +9,11 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from common.audio import read_pitch_statistics
+from common.audio.pitch import read_pitch_statistics
 from common.errors import InputError, shown
 from common.files import check_file
-from common.nn import mask_from_lengths
-from common.synthesis import Controls
+from common.nn.layers import mask_from_lengths
+from common.synthesis.utterances import Controls
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
 from fastpitch.options import EXAMPLES, InferenceOptions

@@ -6,13 +6,13 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, published_state, training_state
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import published_state, training_state
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
-from common.text import CHARACTER_SETS, get_symbol_table
 from common.text.cleaners import cleaners_of_1_1
 from common.text.config import TextConfig
-from common.text.symbols import EXPANDED_1_1
+from common.text.symbols import CHARACTER_SETS, EXPANDED_1_1, get_symbol_table
 from fastpitch.config import ModelConfig
 
 _BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # by the end of their keys

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common.data import FilelistEntry, Filelists, feature_name, first_fields, paths_of, read_filelist
-from common.data.filelist import SPEAKER_NUMBER
+from common.data.features import feature_name
+from common.data.filelist import SPEAKER_NUMBER, FilelistEntry, Filelists, first_fields, paths_of, read_filelist
 from common.errors import InputError, shown
 from common.files import read_text
 from common.text.config import TextConfig

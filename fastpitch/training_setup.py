@@ -5,19 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
-from common.data import FilelistEntry
+from common.data.filelist import FilelistEntry
 from common.errors import OptionError, shown
-from common.text import EDGE_SILENCE, TextFrontEnd, get_symbol_table
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.text.languages import refuse_rewritten_letters
 from common.text.options import options_of_text, text_config, written_options
-from common.text.symbols import SILENCES, canonical_phone
+from common.text.symbols import EDGE_SILENCE, SILENCES, canonical_phone, get_symbol_table
 from common.text.teacher import text_of_teacher
-from common.training import Optimization, TrainingRequest, TrainingSetup, inverse_sqrt_schedule
-from common.training.settings import MelSource, stored_mels
+from common.training.optim import Optimization, inverse_sqrt_schedule
+from common.training.settings import MelSource, TrainingRequest, TrainingSetup, stored_mels
 from fastpitch.config import ModelConfig
 from fastpitch.initial_voice import InitialVoice, voice_of
 from fastpitch.options import TrainingOptions

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn import Dropout, TimeConv
+from common.nn.layers import Dropout, TimeConv
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
-from common.data import SILENCE, Batch, Filelists, RecordingDataset
+from common.audio.mel import MelExtractor
+from common.audio.pitch import AT_FRAMES
+from common.audio.pitch_cache import PitchCache
+from common.audio.wav import resample
+from common.data.batch import Batch
+from common.data.filelist import Filelists
+from common.data.recordings import SILENCE, RecordingDataset
 from harmonic.options import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 

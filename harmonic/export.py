@@ -8,11 +8,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import WAVE, ExportedVocoder, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
+from common.checkpoints.exported import (
+    WAVE,
+    ExportedVocoder,
+    Exports,
+    OnnxForm,
+    Part,
+    Quantization,
+    Shapes,
+    random_examples,
+)
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.nn import SeededNoise
-from common.synthesis import VocoderSettings
+from common.nn.layers import SeededNoise
+from common.synthesis.vocoder import VocoderSettings
 from harmonic.config import MEL_CORRECTIONS, ModelConfig
 from harmonic.model import Fourier, HarmonicVocoder, draw_noise
 

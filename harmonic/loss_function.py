@@ -9,10 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio import MelExtractor, full_precision_products
+from common.audio.mel import MelExtractor, full_precision_products
 from common.config import AudioConfig
-from common.data import input_mel_extractor
-from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, example_indices
+from common.data.recordings import input_mel_extractor
+from common.training.adversarial import AdversarialObjective
+from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import PitchOutput, pitch_grid
 from harmonic.options import TrainingOptions

@@ -11,10 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.audio import MelExtractor, full_precision_products, overlap_add
+from common.audio.mel import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig
-from common.nn import SeededNoise, build_discriminators, mask_from_lengths
-from common.synthesis import VocoderSettings
+from common.nn.discriminators import build_discriminators
+from common.nn.layers import SeededNoise, mask_from_lengths
+from common.synthesis.vocoder import VocoderSettings
 from common.text.config import TextConfig
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
 from harmonic.options import InferenceOptions

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio import PITCH_LIMITS
+from common.audio.pitch import PITCH_LIMITS
 from common.config import AudioConfig
 
 LOWEST, HIGHEST = PITCH_LIMITS  # Hz

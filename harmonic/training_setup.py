@@ -6,8 +6,8 @@ from dataclasses import replace
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.discriminator_config import DiscriminatorConfig
-from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
-from common.training.settings import stored_mels
+from common.training.optim import Optimization, Schedule
+from common.training.settings import TrainingRequest, TrainingSetup, stored_mels
 from harmonic.config import ModelConfig
 from harmonic.options import TrainingOptions
 

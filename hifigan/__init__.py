@@ -22,5 +22,5 @@ MODEL = ModelSpec(
     ),
     read_published=deferred("hifigan.published_checkpoints.read_published"),
     exports=deferred("hifigan.export.exports"),
-    from_exported=deferred("common.checkpoints.ExportedVocoder"),
+    from_exported=deferred("common.checkpoints.exported.ExportedVocoder"),
 )

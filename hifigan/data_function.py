@@ -7,8 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio import MelExtractor
-from common.data import SILENCE, Batch, Filelists, RecordingDataset
+from common.audio.mel import MelExtractor
+from common.data.batch import Batch
+from common.data.filelist import Filelists
+from common.data.recordings import SILENCE, RecordingDataset
 from hifigan.options import TrainingOptions
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from common.checkpoints import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
+from common.checkpoints.exported import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
 from hifigan.config import ModelConfig
 from hifigan.model import Generator

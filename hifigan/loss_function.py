@@ -5,11 +5,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
-from common.data import input_mel_extractor
-from common.nn import mask_from_lengths
-from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, example_indices
+from common.data.recordings import input_mel_extractor
+from common.nn.layers import mask_from_lengths
+from common.training.adversarial import AdversarialObjective
+from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices
 from hifigan.data_function import HifiganBatch
 from hifigan.options import TrainingOptions
 

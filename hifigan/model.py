@@ -9,15 +9,9 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.nn import (
-    WeightNorm,
-    build_discriminators,
-    channels_last,
-    fold_weight_norm,
-    mask_from_lengths,
-    prefers_channels_last,
-    zero_where,
-)
+from common.nn.discriminators import build_discriminators
+from common.nn.layers import channels_last, mask_from_lengths, prefers_channels_last, zero_where
+from common.nn.weight_norm import WeightNorm, fold_weight_norm
 from common.text.config import TextConfig
 from hifigan.config import ModelConfig
 from hifigan.options import TrainingOptions

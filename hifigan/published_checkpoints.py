@@ -7,11 +7,13 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, PartialFileError, optimizer_by_name, published_state, read_payload
+from common.checkpoints.checkpoint import Checkpoint, PartialFileError
+from common.checkpoints.layout import optimizer_by_name, published_state
+from common.checkpoints.reading import read_payload
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
 from common.files import read_json
-from common.nn import split_weights
+from common.nn.weight_norm import split_weights
 from hifigan.config import AUDIO_KEYS, PUBLISHED_MELS, ModelConfig
 
 State = dict[str, Tensor]

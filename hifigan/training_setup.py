@@ -12,9 +12,9 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError, shown
 from common.files import read_json
 from common.options import options_of, read_value
-from common.training import Optimization, TrainingRequest, TrainingSetup, exponential_schedule
+from common.training.optim import Optimization, exponential_schedule
 from common.training.options import RunOptions
-from common.training.settings import stored_mels
+from common.training.settings import TrainingRequest, TrainingSetup, stored_mels
 from hifigan.config import AUDIO_KEYS, PRESETS, PUBLISHED_MELS, ModelConfig
 from hifigan.options import ADAM_BETAS, SEGMENT_SIZE, TrainingOptions
 

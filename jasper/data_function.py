@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data import Batch, Filelists, join_batches, paths_of
+from common.data.batch import Batch, join_batches
+from common.data.filelist import Filelists, paths_of
 from common.errors import InputError, shown
 from common.progress import warn
 from common.text.symbols import name_counts

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shapes, random_examples
+from common.checkpoints.exported import Exports, Part, Runner, Shapes, random_examples
 from common.config import AudioConfig
 from jasper.config import ModelConfig
 from jasper.features import FeatureExtractor

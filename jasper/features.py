@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.audio import full_precision_products, mel_filters, reflected
-from common.nn import mask_from_lengths
+from common.audio.mel import full_precision_products, mel_filters, reflected
+from common.nn.layers import mask_from_lengths
 from jasper.config import FeatureConfig
 
 FLOOR = 1e-20  # added to the power before its logarithm

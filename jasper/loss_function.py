@@ -5,8 +5,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.recognition import error_counts
-from common.training import Example, LogStyle, Networks, Objective, Phase, Term
+from common.recognition.recognizer import error_counts
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
 from jasper.features import JasperFeatures

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from common.audio import SOUND_FORMATS
-from common.data import read_filelist
+from common.audio.wav import SOUND_FORMATS
+from common.data.filelist import read_filelist
 from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_text
 from common.progress import print_line, warn

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.config import AudioConfig
-from common.nn import Dropout, mask_from_lengths, normalize_masked, zero_where
+from common.nn.layers import Dropout, mask_from_lengths, normalize_masked, zero_where
 from common.text.config import TextConfig
 from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor

@@ -8,7 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, published_state, training_state
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import published_state, training_state
 from common.config import from_plain, naming_errors, to_plain
 from common.errors import CheckpointError
 from jasper.config import LABELS, FeatureConfig, ModelConfig

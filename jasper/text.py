@@ -9,7 +9,7 @@ from typing import Any
 
 from unidecode import unidecode
 
-from common.text import collapse_spaces
+from common.text.cleaners import collapse_spaces
 from common.text.normalization.english.characters import script_of
 from common.text.symbols import precomposed
 from common.text.tables import word_table

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from common.checkpoints import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
 from common.nn.layers import rows_by_name
 from common.text.config import TextConfig
-from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
+from common.training.optim import Optimization, Schedule
+from common.training.settings import TrainingRequest, TrainingSetup
 from jasper.config import ModelConfig
 from jasper.options import TrainingOptions
 from jasper.yaml_config import load_config

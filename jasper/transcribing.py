@@ -10,7 +10,7 @@ from torch import Tensor
 
 from common.config import differences
 from common.errors import OptionError
-from common.recognition import SpeechItem
+from common.recognition.recognizer import SpeechItem
 from jasper.config import ModelConfig
 from jasper.manifest import select_entries
 from jasper.model import Transcriber

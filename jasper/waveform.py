@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from numpy.random import Generator
 from torch import Tensor
 
-from common.audio import check_wav, decode, load_wav, resample
+from common.audio.decoding import decode
+from common.audio.wav import check_wav, load_wav, resample
 from common.errors import at
 from jasper.yaml_config import DatasetSettings, SpeedPerturbation
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.checkpoints.options import ConversionOptions
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
@@ -27,7 +26,9 @@ from common.registry import available_models, get_model
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from common.checkpoints import Checkpoint, LoadedCheckpoint, Part
+    from common.checkpoints.checkpoint import Checkpoint
+    from common.checkpoints.exported import Part
+    from common.checkpoints.loading import LoadedCheckpoint
 
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
 SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts", "safetensors": ".safetensors"}
@@ -39,22 +40,27 @@ _CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes 
 
 def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path, "Checkpoint"]]:
     """The checkpoints with a role in some folders; of a training the last one alone."""
+    from common.checkpoints.checkpoint import saved_checkpoints
+    from common.checkpoints.loading import read_model
+
     for folder in {one.resolve(): one for one in folders if one.is_dir()}.values():
-        saved = {path for model in available_models(role) for path in checkpoints.saved_checkpoints(folder, model)[:-1]}
+        saved = {path for model in available_models(role) for path in saved_checkpoints(folder, model)[:-1]}
         for path in sorted(set(filter(Path.is_file, folder.iterdir())) - saved):
             with suppress(InputError, OSError):  # any other file
-                _, checkpoint = checkpoints.read_model(path)
+                _, checkpoint = read_model(path)
                 if get_model(checkpoint.model).role == role:
                     yield path, checkpoint
 
 
 def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Each partner with whether its mels are this checkpoint's, the fields that differ, and those taken to be equal."""
+    from common.synthesis.vocoder import AudioContract
+
     role = get_model(checkpoint.model).role
     found = []
     for path, other in checkpoints_in(folders, role=_PARTNER[role]) if role in _PARTNER else ():
         voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
-        contract = synthesis.AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
+        contract = AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
         lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
         fact = {"file": str(path), "model": other.model, "fits": not lines, "differs": lines}
         found.append(fact | {"taken_to_be_equal": contract.unrecorded(voice.audio, assumed=voice.assumed)})
@@ -70,7 +76,9 @@ def inspect(argv: Sequence[str]) -> None:
     text += "./output and ./pretrained_models)"
     parser.add_argument("--beside", type=Path, nargs="+", metavar="FOLDER", help=text)
     args = parser.parse_args(argv)
-    checkpoint, facts = checkpoints.inspect_checkpoint(args.file)
+    from common.checkpoints.inspection import inspect_checkpoint
+
+    checkpoint, facts = inspect_checkpoint(args.file)
     named = args.beside or [folder for folder in map(Path, ("output", "pretrained_models")) if folder.is_dir()]
     within = [one for folder in named for one in (folder, *sorted(folder.iterdir()))]
     facts["fits"] = fits(checkpoint, within if args.beside else [args.file.parent, *within])
@@ -89,10 +97,13 @@ def convert(argv: Sequence[str]) -> None:
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
     add_options(parser, ConversionOptions)
     args = parser.parse_args(argv)
+    from common.checkpoints.checkpoint import save_checkpoint
+    from common.checkpoints.conversion import convert_checkpoint
+
     if args.target.exists():
         raise OptionError(f"{args.target}: exists already; name another TARGET, or remove it")
-    checkpoint, changes = checkpoints.convert_checkpoint(args.source, read_options(args, ConversionOptions))
-    checkpoints.save_checkpoint(args.target, checkpoint)
+    checkpoint, changes = convert_checkpoint(args.source, read_options(args, ConversionOptions))
+    save_checkpoint(args.target, checkpoint)
     print(f"recognized {args.source}: {checkpoint.layout}")
     for line in changes:
         print(f"note: {line}")
@@ -116,24 +127,31 @@ def strip(argv: Sequence[str]) -> None:
     text = "of matrices and kernels; they are computed with in float32, or as --amp says"
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help=text)
     args = parser.parse_args(argv)
+    from common.checkpoints.checkpoint import save_checkpoint, strip_checkpoint
+    from common.checkpoints.loading import check_fit
+    from common.checkpoints.reading import load_checkpoint
+
     name = args.source.stem.replace("_checkpoint", "_inference")  # no checkpoint to resume from is called so
     target = args.target or args.source.with_name(f"{name}{'' if '_inference' in name else '_inference'}.pt")
     if target.exists():
         raise OptionError(f"{target}: exists already; name another TARGET, or remove it")
-    checkpoint = checkpoints.load_checkpoint(args.source, training=False)
-    checkpoints.check_fit(checkpoint, where=str(args.source))
-    stripped = checkpoints.strip_checkpoint(checkpoint, dtype=args.dtype)
-    checkpoints.save_checkpoint(target, stripped)
+    checkpoint = load_checkpoint(args.source, training=False)
+    check_fit(checkpoint, where=str(args.source))
+    stripped = strip_checkpoint(checkpoint, dtype=args.dtype)
+    save_checkpoint(target, stripped)
     held = f"{'EMA ' if checkpoint.has_ema else ''}weights in {args.dtype}, {target.stat().st_size / 1e6:.1f} MB"
     print(f"wrote {target}: {stripped.model}'s {next(iter(stripped.networks))}, {held}")
 
 
 def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Tensor"]:
     """The mels (n_mels, F) of --calibration, by which a vocoder is quantized; raises InputError for others than its."""
+    from common.synthesis.loading import contract_of
+    from common.synthesis.phrases import load_mels_or_recordings, read_phrases
+
     if options.calibration is None:
         raise OptionError(f"--quantize: {opened.spec.name} needs --calibration LIST, of mels or recordings to speak")
-    phrases, contract = synthesis.read_phrases(options.calibration), synthesis.contract_of(opened)
-    items, _ = synthesis.load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
+    phrases, contract = read_phrases(options.calibration), contract_of(opened)
+    items, _ = load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
     return [item.mel[:, :_CALIBRATION_FRAMES] for item in items if item.mel is not None]
 
 
@@ -151,25 +169,28 @@ def write(
     Raises:
         InputError: what they compute differs by more than the tolerance.
     """
+    from common.checkpoints.exporting import write_compared, write_quantized, write_safetensors
+
     tolerance, said = TOLERANCE, "largest difference from PyTorch"
     if options.format == "safetensors":
-        difference = checkpoints.write_safetensors(path, stripped, description)
+        difference = write_safetensors(path, stripped, description)
     elif options.quantize:
         tolerance, said = MEL_TOLERANCE, f"{options.quantize}, mean mel distance from PyTorch"
-        difference = checkpoints.write_quantized(path, part, description, mels=mels, audio=stripped.audio)
+        difference = write_quantized(path, part, description, mels=mels, audio=stripped.audio)
     else:
-        difference = checkpoints.write_compared(path, part, description, format=options.format)
+        difference = write_compared(path, part, description, format=options.format)
     check_difference(path, difference, options.tolerance or tolerance, said)
     return f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, {said} {difference:.3g}"
 
 
 def export_piper(options: Namespace, opened: "LoadedCheckpoint") -> None:
     """Write a voice with its vocoder for Piper's players."""
+    from common.checkpoints.loading import open_checkpoint
     from common.synthesis import piper  # needs PyTorch
 
     if options.vocoder is None or options.quantize:
         raise OptionError("--format piper needs --vocoder FILE, such as voices/vocoder-small.pt, and no --quantize")
-    vocoder = checkpoints.open_checkpoint(options.vocoder, role="vocoder", ema=True)
+    vocoder = open_checkpoint(options.vocoder, role="vocoder", ema=True)
     path, tolerance = options.output or options.checkpoint.with_suffix(".onnx"), options.tolerance or SOUND_TOLERANCE
     files = (path, *piper.companions(path))
     check_targets(files)
@@ -223,12 +244,17 @@ def export(argv: Sequence[str]) -> None:
     text += f"{SOUND_TOLERANCE:g} of full scale)"
     add("--tolerance", type=float, help=text)
     options = parser.parse_args(argv)
-    opened = checkpoints.open_checkpoint(options.checkpoint)
+    from common.checkpoints.checkpoint import strip_checkpoint
+    from common.checkpoints.exported import describe, describe_part
+    from common.checkpoints.exporting import part_path
+    from common.checkpoints.loading import load_for_inference, open_checkpoint
+
+    opened = open_checkpoint(options.checkpoint)
     if options.format == PIPER:
         return export_piper(options, opened)
     if opened.exported is not None or opened.spec.exports is None:
         raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
-    network, config = checkpoints.load_for_inference(opened, device="cpu")
+    network, config = load_for_inference(opened, device="cpu")
     exports = opened.spec.exports(network, config, opened.checkpoint.audio)
     scriptable = options.format != "torchscript" or all(part.scriptable for part in exports.parts)
     quantizable = options.format == "onnx" and all(part.quantization for part in exports.parts)
@@ -237,16 +263,16 @@ def export(argv: Sequence[str]) -> None:
         raise OptionError(f"{asked}: {opened.spec.name} cannot be exported so")
     calibrated = options.quantize and any(part.quantization and part.quantization.calibrated for part in exports.parts)
     mels = calibration_mels(options, opened) if calibrated else []
-    stripped = checkpoints.strip_checkpoint(opened.checkpoint)
+    stripped = strip_checkpoint(opened.checkpoint)
     find_context = getattr(opened.spec.inference, "context", None)
-    about = checkpoints.describe(stripped, context=find_context and find_context(config, stripped.audio))
+    about = describe(stripped, context=find_context and find_context(config, stripped.audio))
     suffix = f".{options.quantize}.onnx" if options.quantize else SUFFIXES[options.format]
     target = options.output or options.checkpoint.with_suffix(suffix)
     if options.format == "safetensors":
         files = {target: (exports.parts[0], about)}
     else:
-        described = [(part, about | checkpoints.describe_part(exports, part)) for part in exports.parts]
-        files = {checkpoints.part_path(target, part): (part, description) for part, description in described}
+        described = [(part, about | describe_part(exports, part)) for part in exports.parts]
+        files = {part_path(target, part): (part, description) for part, description in described}
     check_targets(files)
     try:
         for path, (part, description) in files.items():

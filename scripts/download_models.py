@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from common import checkpoints, files
+from common import files
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import check_file, check_output_file, make_folder, writing
@@ -188,13 +188,15 @@ def bring_model(sources: Sequence[str], folder: Path, *, model: str, sha256: str
 
 def describe(folder: Path, *, model: str, shown_as: Path) -> None:
     """Open the checkpoints below ``folder`` and print a line on each; raises CheckpointError if none is ``model``'s."""
+    from common.checkpoints.reading import load_checkpoint
+
     models = set()
     for path in sorted(folder.rglob("[!.]*")):
         if not path.is_file() or path.suffix.lower() in NO_CHECKPOINT:
             continue
         name = shown_as / path.relative_to(folder)
         try:
-            checkpoint = checkpoints.load_checkpoint(path)
+            checkpoint = load_checkpoint(path)
         except InputError as error:
             print(f"note: {str(error).replace(str(path), str(name))}")
             continue

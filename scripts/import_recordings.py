@@ -32,7 +32,7 @@ def build_parser() -> ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Import, and print the command that prepares the new corpus."""
     args = build_parser().parse_args(argv)
-    from common.importing import import_recordings  # --help needs no PyTorch
+    from common.importing.run import import_recordings  # --help needs no PyTorch
 
     options = read_options(args, ImportOptions)
     status = import_recordings(args.source, args.target, options)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
@@ -88,8 +87,11 @@ def _gives_sound(phrases: Path | None) -> bool:
 
 def _fits(voice: Path, vocoder: Path) -> bool:
     """Whether a vocoder reads a voice's mels; raises CheckpointError where a file cannot be read."""
-    speaking, sounding = checkpoints.read_model(voice)[1], checkpoints.read_model(vocoder)[1]
-    contract = synthesis.AudioContract(sounding.audio, "vocoder", sounding.assumed)
+    from common.checkpoints.loading import read_model
+    from common.synthesis.vocoder import AudioContract
+
+    speaking, sounding = read_model(voice)[1], read_model(vocoder)[1]
+    contract = AudioContract(sounding.audio, "vocoder", sounding.assumed)
     return not contract.differences(speaking.audio, assumed=speaking.assumed)
 
 

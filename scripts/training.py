@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common import checkpoints, synthesis  # whose functions are imported when they are used: --help needs no PyTorch
 from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
@@ -32,6 +31,8 @@ _SET_APART = (6, 2, 20)  # of a new voice's clips: one of so many, at least, at 
 )
 def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
     """Fine-tune a FastPitch to a new voice, on lists that are given or made, and evaluate both."""
+    from common.checkpoints.loading import read_model
+
     named = [Path(word) for word in itertools.takewhile(lambda word: not word.startswith("-"), words)]
     if len(named) not in (1, 2) or named[-1].suffix == ".pt" or named[-1].is_file():
         raise OptionError("expected: bash scripts/finetune_voice.sh [CHECKPOINT] DATASET [options of train.py]")
@@ -49,7 +50,7 @@ def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) ->
     n_clips = len(read_lines(training)) if training.is_file() else 64  # in a dry run
     batch = int(environ.get("BS") or min(8, n_clips))
     epochs = max(1, _UPDATES // max(1, n_clips // batch))
-    is_aligned = launch.dry_run() or checkpoints.read_model(checkpoint)[1].config.get("learned_alignment")
+    is_aligned = launch.dry_run() or read_model(checkpoint)[1].config.get("learned_alignment")
     chosen = {"BS": batch, "EPOCHS": epochs, "KL_LOSS_START_EPOCH": 0 if is_aligned else epochs // 10}
     chosen |= dict.fromkeys(("EPOCHS_PER_CHECKPOINT", "VALIDATION_INTERVAL"), max(1, epochs // 10))
     chosen |= {"KL_LOSS_WARMUP_EPOCHS": 1 if is_aligned else max(1, epochs // 10)}
@@ -80,12 +81,15 @@ def _list_clips(corpus: Path, speaker: str, own: Variables, environ: dict[str, s
 
 def _evaluate_both(checkpoint: Path, tuned: Path, validation: Path, corpus: Path, own: Variables) -> None:
     """Print what evaluate_voice.sh says of the voice before and after, on the clips that were set apart."""
+    from common.checkpoints.loading import read_model
+    from common.synthesis.loading import shipped_vocoder
+
     vocoder = SHIPPED["Harmonic"] if checkpoint == SHIPPED["FastPitch"] else Path(GRIFFIN_LIM)
     if not launch.dry_run():
         if not validation.is_file():
             print("no clips were set apart (N_VAL): nothing is evaluated")
             return
-        vocoder = getattr(synthesis.shipped_vocoder(checkpoints.read_model(tuned)[1].audio), "path", Path(GRIFFIN_LIM))
+        vocoder = getattr(shipped_vocoder(read_model(tuned)[1].audio), "path", Path(GRIFFIN_LIM))
     switches = cuda(replace(own, num_gpus=str(min(launch.number_of_gpus(own), 1))))
     for name, voice in (("before", checkpoint), ("after", tuned)):
         folder = tuned.parent / "evaluation" / name

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data import FilelistEntry, Filelists, TextMelBatch, TextMelDataset, first_fields, paths_of, read_filelist
+from common.data.filelist import FilelistEntry, Filelists, first_fields, paths_of, read_filelist
+from common.data.text_mel import TextMelBatch, TextMelDataset
 from common.errors import InputError
 from common.text.config import TextConfig
 from tacotron2.options import TrainingOptions

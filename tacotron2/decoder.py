@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn import Dropout
+from common.nn.layers import Dropout
 from tacotron2.config import ModelConfig
 from tacotron2.layers import Attention, Linear
 from tacotron2.teacher_forcing import StepWeights, run_loop

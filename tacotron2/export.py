@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner, Shape, Shapes, random_examples
+from common.checkpoints.exported import Exports, Part, Runner, Shape, Shapes, random_examples
 from common.config import AudioConfig
-from common.nn import mask_from_lengths
+from common.nn.layers import mask_from_lengths
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS
 from tacotron2.inference import Inference, Steps

@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.nn import mask_from_lengths
-from common.synthesis import Controls, GraphRecorder, MelOutput
+from common.nn.layers import mask_from_lengths
+from common.synthesis.cuda_graphs import GraphRecorder
+from common.synthesis.utterances import Controls, MelOutput
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
 from tacotron2.options import InferenceOptions

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from common.nn import Dropout, mask_from_lengths, normalize_masked
+from common.nn.layers import Dropout, mask_from_lengths, normalize_masked
 from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet

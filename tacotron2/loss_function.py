@@ -4,8 +4,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn import diagonality, distance_from_diagonal, focus_rate, mask_from_lengths
-from common.training import Aligned, Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
+from common.nn.alignment import diagonality, distance_from_diagonal, focus_rate
+from common.nn.layers import mask_from_lengths
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
+from common.training.verdict import Aligned
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import TrainingOutput
 from tacotron2.options import TrainingOptions

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from common.checkpoints.fit import check_model
 from common.config import AudioConfig
-from common.data import join_batches
-from common.nn import mask_from_lengths
-from common.synthesis import MelOutput
+from common.data.batch import join_batches
+from common.nn.layers import mask_from_lengths
+from common.synthesis.utterances import MelOutput
 from common.text.config import TextConfig
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch

@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, training_state
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import training_state
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
 from common.text.cleaners import TACOTRON2

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn import mask_from_lengths
+from common.nn.layers import mask_from_lengths
 from tacotron2.decoder import Decoder
 
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.nn import never_compiled
+from common.nn.layers import never_compiled
 
 
 @dataclass(frozen=True)

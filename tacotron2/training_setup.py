@@ -7,15 +7,15 @@ from typing import Any
 
 from torch import nn
 
-from common.checkpoints import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.layers import rows_by_name
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.text.options import options_of_text, text_config
-from common.training import Optimization, Schedule, TrainingRequest, TrainingSetup
-from common.training.settings import stored_mels
+from common.training.optim import Optimization, Schedule
+from common.training.settings import TrainingRequest, TrainingSetup, stored_mels
 from tacotron2.config import ModelConfig
 from tacotron2.options import AMP_FACTOR, FACTOR, TrainingOptions
 

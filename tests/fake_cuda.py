@@ -22,7 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from common.data import Batch
+from common.data.batch import Batch
 
 _ROOT = f"{Path(__file__).resolve().parents[1]}/"
 DEVICE = torch.device("cuda", 0)

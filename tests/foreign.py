@@ -16,7 +16,7 @@ from tiny_voice import MODEL as VOICE, new_voice
 from torch import Tensor
 
 from common.config import AudioConfig, to_plain
-from common.nn import fold_weight_norm
+from common.nn.weight_norm import fold_weight_norm
 from common.text.config import TextConfig
 from hifigan.config import AUDIO_KEYS
 

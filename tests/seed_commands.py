@@ -17,7 +17,8 @@ from conftest import SHARED
 from corpus import make_corpus
 from shell import ROOT, TRACKED, paste
 
-from common.checkpoints import load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import save_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
 
 START = r'(?:[A-Z_]+=(?:"[^"]*"|\S+) )*(?:bash|python|git clone|cd) \S'

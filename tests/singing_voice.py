@@ -6,10 +6,11 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.precision import precision_of_device
 from common.registry import get_model
-from common.synthesis import Controls, MelOutput, Synthesizer
+from common.synthesis.synthesizer import Synthesizer
+from common.synthesis.utterances import Controls, MelOutput
 from common.synthesis.voice import Voice
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 
 AUDIO = AudioConfig(n_mels=20)
 MEAN, STD = 160.0, 40.0  # Hz

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from common.audio import save_wav
+from common.audio.wav import save_wav
 
 RATE = 8000  # Hz
 WORDS = ("do", "re", "mi")

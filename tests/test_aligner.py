@@ -9,7 +9,8 @@ from safetensors.torch import load_file
 from tiny import padded_priors
 from torch import Tensor
 
-from common.nn import diagonality, mask_from_lengths
+from common.nn.alignment import diagonality
+from common.nn.layers import mask_from_lengths
 from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses
 from fastpitch.prosody import energies_of_tokens, means_over_tokens
 

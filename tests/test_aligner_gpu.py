@@ -7,7 +7,8 @@ import torch
 from test_fastpitch_1_1 import recordings, small
 from test_fastpitch_1_1_loss import objective
 
-from common.nn import by_kernel, kernels
+from common.nn import kernels
+from common.nn.kernels import by_kernel
 from common.precision import Precision
 from fastpitch.alignment_search import best_moves, find_path
 

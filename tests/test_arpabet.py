@@ -9,11 +9,11 @@ import pytest
 from golden_files import read_golden
 from tiny_voice import save_voice
 
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError
-from common.text import TextFrontEnd
 from common.text.arpabet import Pronouncer, dictionary_of_file, heteronyms_of_file, utterance_draws, with_given_files
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config
 from fastpitch import published_checkpoints
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from common.nn import diagonality, distance_from_diagonal, focus_rate, unattended_tokens
+from common.nn.alignment import diagonality, distance_from_diagonal, focus_rate, unattended_tokens
 
 N_FRAMES, N_TOKENS = 60, 20
 

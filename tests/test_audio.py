@@ -12,7 +12,8 @@ import pytest
 import soundfile
 import torch
 
-from common.audio import check_sound_format, check_wav, decode, load_wav, save_wav
+from common.audio.decoding import decode
+from common.audio.wav import check_sound_format, check_wav, load_wav, save_wav
 from common.errors import AudioError
 
 RATE = 22050

@@ -11,13 +11,13 @@ import torch
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
 
 import inference
-from common.audio import save_wav
+from common.audio.wav import save_wav
 from common.errors import InputError, OptionError
 from common.evaluation import judges
 from common.logger import Logger
 from common.registry import get_model
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from scripts import benchmarking, launch
 from scripts.benchmarks import random_models, table, vocoder, voices
 from scripts.benchmarks.published import published_latency

@@ -11,16 +11,9 @@ import pytest
 import torch
 from tiny_voice import save_voice
 
-from common.checkpoints import (
-    Checkpoint,
-    checkpoint_path,
-    is_rolling,
-    load_checkpoint,
-    load_last_checkpoint,
-    load_networks,
-    save_checkpoint,
-    saved_checkpoints,
-)
+from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, is_rolling, save_checkpoint, saved_checkpoints
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
 from common.config import AudioConfig
 from common.errors import CheckpointError
 from common.text.config import TextConfig

@@ -15,14 +15,16 @@ from torch import Tensor, nn
 
 import inference
 from common import plots
-from common.audio import BIAS_FRAMES, Denoiser, griffin_lim, load_wav
-from common.checkpoints import load_checkpoint
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio.mel import griffin_lim
+from common.audio.wav import load_wav
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
 from common.files import write_json
-from common.synthesis import Controls
-from common.text import TextFrontEnd
+from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
 from hifigan import model as hifigan

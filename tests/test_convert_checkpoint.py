@@ -13,7 +13,7 @@ from corpus import glide
 
 import inference
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError, OptionError
 from scripts.checkpoint_tools import convert
 from scripts.datasets.embedded_corpus import Speaker, make_corpus

@@ -20,9 +20,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import hifigan.model
 import waveglow.model
 from common.config import AudioConfig
-from common.data import Batch
+from common.data.batch import Batch
 from common.nn import discriminators, layers
-from common.training import Networks, Objective
+from common.training.objective import Networks, Objective
 from fastpitch.config import ModelConfig as FastPitchConfig
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch

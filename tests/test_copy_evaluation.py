@@ -14,7 +14,8 @@ import torch
 from page_reader import PageReader
 from tiny_evaluation import AUDIO, make_checkpoints, save_vocoder, write_recordings
 
-from common.audio import MelExtractor, load_wav, resample
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav, resample
 from common.errors import CheckpointError, InputError, OptionError
 from common.evaluation import judges
 from common.evaluation.metrics import Clip, Figures, measure, pulse_strength

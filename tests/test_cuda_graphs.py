@@ -13,11 +13,13 @@ from torch import Tensor
 from torch._dynamo.exc import TorchDynamoException
 
 import inference
-from common.checkpoints import open_checkpoint
-from common.nn import never_compiled
+from common.checkpoints.loading import open_checkpoint
+from common.nn.layers import never_compiled
 from common.precision import Precision
-from common.synthesis import GraphRecorder, cuda_graphs, loading, make_voice
+from common.synthesis import cuda_graphs, loading
 from common.synthesis.acceleration import compiled
+from common.synthesis.cuda_graphs import GraphRecorder
+from common.synthesis.loading import make_voice
 from common.synthesis.options import AccelerationOptions, VoiceOptions
 
 

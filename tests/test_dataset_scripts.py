@@ -14,7 +14,7 @@ import extract_mels
 from common.audio.options import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
-from common.extraction import ExtractionOptions
+from common.extraction.options import ExtractionOptions
 from common.options import read_options
 from scripts.datasets.make_filelists import main as make_filelists
 from scripts.training import list_digits

@@ -9,7 +9,7 @@ from golden_files import audio_config, listed, read_case
 from hifigan_goldens import generator_case
 from torch import Tensor
 
-from common.audio import BIAS_FRAMES, Denoiser
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig, audio_preset
 from common.errors import OptionError
 

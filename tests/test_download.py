@@ -17,7 +17,7 @@ from conftest import SHARED
 from limits import HANG_LIMIT
 from shell import ROOT, run_bash
 
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.text.config import TextConfig

@@ -8,10 +8,10 @@ import soundfile
 import tgt
 
 from common.config import AudioConfig
-from common.data import read_filelist
+from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.extraction.textgrid import fit, read_alignment
-from common.text import Speaker
+from common.text.espeak import Speaker
 from scripts.datasets.embedded_corpus import SENTENCES, make_corpus, normalize, read_sentences
 
 TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk; nobody listened to him."]

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from toy import KeepingObjective, ToyObjective, split, toy_collate, toy_engine, toy_networks, toy_utterances, weights
 
-from common.data import Batch
+from common.data.batch import Batch
 from common.errors import InputError
-from common.training import Networks
+from common.training.objective import Networks
 
 
 def train(cut: tuple[int, ...], *, steps: int = 3, **options) -> tuple[dict, list[dict[str, float]]]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny_served import make_checkpoints, served_models
 
-from common.checkpoints import ExportedVocoder
+from common.checkpoints.exported import ExportedVocoder
 from common.errors import OptionError
 from common.serving.models import ServedModels
 from fastpitch.export import ExportedFastPitch

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from common.recognition import ErrorCounts, error_counts
+from common.recognition.recognizer import ErrorCounts, error_counts
 
 
 @pytest.fixture

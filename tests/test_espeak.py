@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from common.errors import InputError
-from common.text import Span, TextFrontEnd, espeak
+from common.text import espeak
 from common.text.config import TextConfig
 from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
+from common.text.front_end import TextFrontEnd
+from common.text.ssml import Span
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
 

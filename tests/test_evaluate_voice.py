@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from page_reader import PageReader
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_other_models, save_vocoder, write_recordings
 
-from common.audio import load_wav
+from common.audio.wav import load_wav
 from common.errors import InputError, OptionError
 from common.evaluation import evaluator, judges, results as page
 from common.evaluation.evaluator import Evaluator

@@ -24,7 +24,8 @@ from test_scripts_help import SCRIPTS, examples
 from tiny_evaluation import AUDIO, make_checkpoints, save_other_models, write_recordings
 from tiny_harmonic import save_harmonic
 
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.text.config import TextConfig
 from scripts.training import list_digits
 

@@ -19,14 +19,16 @@ from shell import ROOT
 from torch import Tensor
 
 import inference
-from common.audio import PitchStatistics
-from common.checkpoints import load_for_inference, open_checkpoint
+from common.audio.pitch import PitchStatistics
 from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY
+from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.config import to_plain
 from common.errors import CheckpointError, InputError, OptionError
-from common.synthesis import Controls, load_voice, read_phrases
-from common.text import TextFrontEnd
+from common.synthesis.loading import load_voice
+from common.synthesis.phrases import read_phrases
+from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from scripts import checkpoint_tools
 from scripts.demos import onnx_speaker
 

@@ -14,8 +14,8 @@ from test_harmonic_model import ALIGNED, ODD
 from tiny_harmonic import AUDIO, small_network, speech_mel
 
 import inference
-from common.audio import MelExtractor
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.audio.mel import MelExtractor
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import OptionError
 from scripts import checkpoint_tools

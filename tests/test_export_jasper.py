@@ -12,7 +12,7 @@ import inference
 from common.errors import OptionError
 from common.evaluation import command as evaluation
 from common.logger import read_log
-from common.recognition import load_recognizer
+from common.recognition.recognizer import load_recognizer
 from common.serving import arguments as serving
 from scripts import checkpoint_tools, evaluate_voice
 

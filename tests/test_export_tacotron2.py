@@ -13,14 +13,14 @@ import torch
 from tiny_tacotron2 import save_voice, speaking_network, tiny_batch
 
 import inference
-from common.checkpoints import load_for_inference, open_checkpoint
 from common.checkpoints.exported import OnnxRunner
 from common.checkpoints.exporting import write_onnx
+from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.errors import CheckpointError, OptionError
-from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput
-from common.text import TextFrontEnd
+from common.nn.layers import mask_from_lengths
+from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from scripts import checkpoint_tools
 from tacotron2 import MODEL
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, PrenetMasks

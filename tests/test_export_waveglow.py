@@ -12,9 +12,9 @@ import torch
 from test_export import SUFFIXES, VOICE
 
 import inference
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import to_plain
-from common.synthesis import load_voice
+from common.synthesis.loading import load_voice
 from scripts import checkpoint_tools
 from waveglow.model import WaveGlow
 

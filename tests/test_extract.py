@@ -15,9 +15,9 @@ from golden_files import listed, read_golden
 from safetensors.torch import load_file
 
 import extract_mels
-from common.audio import load_wav
 from common.audio.options import ESTIMATORS
 from common.audio.pitch import estimate_pitch
+from common.audio.wav import load_wav
 from common.cli import run
 from common.config import AudioConfig, from_plain
 

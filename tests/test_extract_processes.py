@@ -19,7 +19,7 @@ from shell import ROOT
 import extract_mels
 from common.data.loader import end_loader_processes
 from common.errors import OutputError
-from common.extraction import map_in_processes
+from common.extraction.batches import map_in_processes
 from common.extraction.features import write_feature
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}

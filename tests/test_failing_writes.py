@@ -19,14 +19,14 @@ from tiny_models import MODELS, Runs, at_iteration, without_samples
 import extract_mels
 import inference
 import train
-from common.audio import SOUND_FORMATS, save_wav
+from common.audio.wav import SOUND_FORMATS, save_wav
 from common.cli import run
 from common.errors import OutputError
 from common.extraction import features
 from common.files import check_output_file, make_folder, write_atomically, write_text
 from common.logger import read_log
 from common.plots import save_png
-from common.synthesis import OutputFolder
+from common.synthesis.output_folder import OutputFolder
 from common.torch_file import save_tensor
 from scripts import checkpoint_tools
 

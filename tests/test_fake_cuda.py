@@ -23,10 +23,10 @@ from tiny import padded_priors
 from torch import Tensor, nn
 
 from common.config import AudioConfig
-from common.data import Batch
+from common.data.batch import Batch
 from common.nn import discriminators
 from common.precision import Precision
-from common.training import Networks, Objective
+from common.training.objective import Networks, Objective
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
 from jasper import augmentation

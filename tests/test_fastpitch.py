@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from common.errors import InputError
-from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput
+from common.nn.layers import mask_from_lengths
+from common.synthesis.utterances import Controls, MelOutput
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch, to_torchscript

@@ -21,8 +21,8 @@ from test_fastpitch import (
 from tiny import padded_priors
 from torch import Tensor
 
-from common.nn import mask_from_lengths
-from common.synthesis import Controls
+from common.nn.layers import mask_from_lengths
+from common.synthesis.utterances import Controls
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 from fastpitch.prosody_transforms import PitchTransform

@@ -12,7 +12,8 @@ from test_fastpitch_1_1 import MODELS, WITHOUT_DROPOUT, part, recordings, run_fo
 from test_fastpitch_loss import golden_batch
 from toy import split, toy_engine
 
-from common.nn import diagonality, mask_from_lengths
+from common.nn.alignment import diagonality
+from common.nn.layers import mask_from_lengths
 from fastpitch.discriminator import WINDOW, MelDiscriminator, cut_windows
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput

@@ -8,8 +8,8 @@ from golden_files import listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.audio import PitchStatistics
-from common.nn import mask_from_lengths
+from common.audio.pitch import PitchStatistics
+from common.nn.layers import mask_from_lengths
 from fastpitch.config import ModelConfig
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput

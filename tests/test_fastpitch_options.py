@@ -10,14 +10,14 @@ import torch
 from tiny_voice import SMALL as TINY
 from training_setup import set_up, values
 
-from common.audio import PitchStatistics
+from common.audio.pitch import PitchStatistics
 from common.cli import ArgumentParser
 from common.config import to_plain
 from common.errors import InputError
 from common.files import write_json
 from common.options import add_options, read_options
-from common.synthesis import Controls
-from common.training import TrainingSetup
+from common.synthesis.utterances import Controls
+from common.training.settings import TrainingSetup
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.fine_tuning import set_up_networks

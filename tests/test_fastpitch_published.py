@@ -7,12 +7,13 @@ import pytest
 import torch
 from golden_files import checkpoint_layouts
 
-from common.checkpoints import load_checkpoint, load_networks
-from common.checkpoints.reading import read_published
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint, read_published
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.text import TextFrontEnd
-from common.training import Engine, Optimization
+from common.text.front_end import TextFrontEnd
+from common.training.engine import Engine
+from common.training.optim import Optimization
 from common.training.options import RunOptions
 from fastpitch.loss_function import FastPitchObjective
 

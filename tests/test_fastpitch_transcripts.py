@@ -14,7 +14,7 @@ from corpus import glide
 from tiny import padded_priors
 from tiny_voice import SMALL as TINY
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.audio.pitch import estimate_pitch, statistics
 from common.config import AudioConfig, to_plain
 from common.distributed import Ranks

@@ -12,13 +12,15 @@ from training_setup import set_up
 
 import inference
 import train
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
-from common.data import FilelistEntry
+from common.data.filelist import FilelistEntry
 from common.errors import InputError
 from common.files import read_json
-from common.text import Speaker, TextFrontEnd
 from common.text.config import TextConfig
+from common.text.espeak import Speaker
+from common.text.front_end import TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import energy_transform_custom

@@ -14,7 +14,8 @@ from tiny import make_corpus
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data import GlobalBatchSampler, batches_of, build_loader
+from common.data.loader import batches_of, build_loader
+from common.data.sampler import GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import InputError
 from common.text.config import TextConfig

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from common.data import read_filelist
+from common.data.filelist import read_filelist
 from common.errors import InputError
 
 COLUMNS = ("mel", "durations", "pitch", "text")

@@ -16,14 +16,15 @@ from training_setup import parsed
 import extract_mels
 import inference
 import train
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError
 from common.extraction import teacher_forcing
 from common.files import read_json, write_json
 from common.logger import read_log
 from common.registry import get_model
-from common.synthesis import Controls
+from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from tacotron2.data_function import Tacotron2Dataset

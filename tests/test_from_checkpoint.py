@@ -18,7 +18,8 @@ from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_s
 from torch import Tensor
 
 import train
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, strip_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint, strip_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import to_plain
 from common.errors import CheckpointError, OptionError
 from scripts import checkpoint_tools

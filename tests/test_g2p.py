@@ -5,8 +5,9 @@ from unicodedata import normalize
 import pytest
 
 from common.errors import InputError
-from common.text import Speaker, TextFrontEnd
 from common.text.config import TextConfig
+from common.text.espeak import Speaker
+from common.text.front_end import TextFrontEnd
 from common.text.symbols import canonical_phone
 
 GERMAN = "Der schöne Hund (groß) läuft: nein! Pferd, Zeit… „Ja“."

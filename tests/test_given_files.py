@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from common.audio import load_wav
-from common.checkpoints import open_checkpoint
-from common.data import read_filelist
+from common.audio.wav import load_wav
+from common.checkpoints.loading import open_checkpoint
+from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.files import parse_yaml, read_json, read_text
-from common.synthesis import read_phrases
+from common.synthesis.phrases import read_phrases
 from common.synthesis.speech import parse_prosody
-from common.text import read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
 from common.text.config import TextConfig
+from common.text.lexicon import read_lexicon
 from common.torch_file import load_tensor
 from fastpitch.prosody_transforms import load_custom_transform
 from jasper.manifest import read_entries

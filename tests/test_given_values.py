@@ -14,7 +14,8 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.registry import available_models
 from common.serving.schema import SpeechRequest
-from common.text import LIMITS, read_markup
+from common.text.prosody import LIMITS
+from common.text.ssml import read_markup
 from jasper.yaml_config import load_config
 from scripts.checkpoint_tools import TOOLS
 from scripts.options_page import parser_of

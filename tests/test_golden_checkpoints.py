@@ -15,12 +15,13 @@ from tiny_waveglow import golden_noise
 from torch import Tensor
 
 import inference
-from common.checkpoints import Checkpoint, load_checkpoint, load_networks
+from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import is_state
-from common.checkpoints.loading import new_networks
-from common.nn import SeededNoise, mask_from_lengths
+from common.checkpoints.loading import load_networks, new_networks
+from common.checkpoints.reading import load_checkpoint
+from common.nn.layers import SeededNoise, mask_from_lengths
 from common.synthesis.speech import Prosody, SymbolProsody, UtteranceProsody, WordProsody
-from common.text import TextFrontEnd
+from common.text.front_end import TextFrontEnd
 from scripts.checkpoint_tools import convert, inspect
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 

@@ -21,12 +21,13 @@ from toy import toy_collate, toy_engine, toy_networks, toy_utterances
 
 import inference
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.logger import read_log
-from common.synthesis import Controls, GraphRecorder
-from common.training import Networks
+from common.synthesis.cuda_graphs import GraphRecorder
+from common.synthesis.utterances import Controls
+from common.training.objective import Networks
 from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 from hifigan.model import build_networks as build_vocoder

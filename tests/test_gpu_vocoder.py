@@ -11,8 +11,8 @@ from test_vocoder import AUDIO, alone, argv, ready, vocoder_checkpoint
 from torch import Tensor
 
 import inference
-from common.audio import load_wav
-from common.synthesis import GraphRecorder
+from common.audio.wav import load_wav
+from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.vocoder import NetworkVocoder
 from common.torch_file import save_tensor
 

@@ -8,7 +8,7 @@ from ranks import run_ranks
 from toy import KeepingObjective, ToyBatch, ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
 
 from common.distributed import Ranks
-from common.training import Objective, Phase
+from common.training.objective import Objective, Phase
 
 N_UTTERANCES, STEPS = 12, 3
 

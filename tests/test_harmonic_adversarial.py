@@ -8,11 +8,11 @@ from tiny_harmonic import AUDIO, harmonic_objective, parts, small_network
 from tiny_models import HARMONIC, TRAININGS, logged, without_samples
 from tiny_vocoder import TINY, TINY_DISCRIMINATORS, vocoder_engine
 
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError
-from common.nn import build_discriminators
-from common.training import Networks
+from common.nn.discriminators import build_discriminators
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
+from common.training.objective import Networks
 
 ADVERSARIAL = TRAININGS[-1]
 SWITCH = ["--adversarial", *TINY_DISCRIMINATORS]

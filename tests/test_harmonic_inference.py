@@ -10,12 +10,13 @@ from tiny_harmonic import AUDIO, save_harmonic, speech_mel, voice_of
 from torch import Tensor
 
 import inference
-from common.audio import MelExtractor, load_wav, save_wav
-from common.checkpoints import open_checkpoint
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav, save_wav
+from common.checkpoints.loading import open_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
 from common.precision import Precision
-from common.synthesis import load_vocoder, load_voice
+from common.synthesis.loading import load_vocoder, load_voice
 from common.synthesis.options import SpeakingOptions, VoiceOptions
 from harmonic.options import InferenceOptions
 from scripts.checkpoint_tools import inspect, strip

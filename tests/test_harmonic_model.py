@@ -11,8 +11,8 @@ from test_streaming import error_of
 from tiny_harmonic import AUDIO, small_network, speech_mel
 from torch import Tensor
 
-from common.audio import AT_FRAMES, MelExtractor
-from common.audio.pitch import estimate_pitch
+from common.audio.mel import MelExtractor
+from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.config import AudioConfig
 from common.synthesis.vocoder import NetworkVocoder
 from harmonic.model import HarmonicVocoder, context_frames, vocoder_settings

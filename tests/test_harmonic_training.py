@@ -14,10 +14,11 @@ from tiny_vocoder import make_recordings
 from torch import Tensor
 
 import train
-from common.audio import AT_FRAMES, MelExtractor, load_wav
-from common.audio.pitch import estimate_pitch
+from common.audio.mel import MelExtractor
+from common.audio.pitch import AT_FRAMES, estimate_pitch
+from common.audio.wav import load_wav
 from common.config import to_plain
-from common.data import SILENCE
+from common.data.recordings import SILENCE
 from common.errors import InputError, OptionError
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from common.text import Span
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from common.text.heteronyms import read_heteronyms
 from common.text.normalization.english.english import read_english
+from common.text.ssml import Span
 
 TABLE = Path(__file__).parent / "text_cases" / "heteronyms.tsv"
 CASES = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]

@@ -20,7 +20,9 @@ from hifigan_goldens import (
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from common.checkpoints import Checkpoint, load_checkpoint, load_networks, load_weights
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.loading import load_networks, load_weights
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, InputError
 from hifigan.config import PRESETS, ModelConfig

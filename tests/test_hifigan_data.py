@@ -14,9 +14,9 @@ from golden_files import audio_config, read_case
 from tiny_vocoder import ALIGNED, DEFAULTS
 from torch import Tensor
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig, to_plain
-from common.data import input_mel_extractor
+from common.data.recordings import input_mel_extractor
 from common.errors import InputError
 from hifigan.data_function import SILENCE, HifiganDataset
 

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from toy import weights
 
 from common.nn.discriminators import DiscriminatorOutput, MultiScaleDiscriminator, SpectralNormConv1d
-from common.training import Networks
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.engine import StepResult
+from common.training.objective import Networks
 from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective

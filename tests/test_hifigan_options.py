@@ -10,11 +10,12 @@ import pytest
 from golden_files import audio_config, read_golden
 from training_setup import set_up, values
 
-from common.checkpoints import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
-from common.training import Objective, TrainingSetup
+from common.training.objective import Objective
 from common.training.options import parse_command_line
+from common.training.settings import TrainingSetup
 from common.training.start import read_command
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.loss_function import HifiganObjective

@@ -13,8 +13,10 @@ from tiny_models import MODELS, Runs, logged
 from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, tiny_networks, train_options
 
 import train
-from common.audio import MelExtractor, load_wav
-from common.checkpoints import load_checkpoint, save_checkpoint
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import save_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError
 from hifigan.config import ModelConfig

@@ -12,7 +12,8 @@ import torch
 
 import inference
 import train
-from common.checkpoints import load_checkpoint, open_checkpoint
+from common.checkpoints.loading import open_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError
 from common.torch_file import load_tensor
 from scripts import checkpoint_tools

@@ -10,11 +10,12 @@ import torch
 from shell import ROOT
 
 import inference
-from common.audio import AT_FRAMES, estimate_pitch
+from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.errors import AudioError, InputError, OptionError
-from common.nn import warping_path
-from common.synthesis import Voice, imitate, load_recording, load_voice
-from common.synthesis.imitation import _without_silence
+from common.nn.alignment import warping_path
+from common.synthesis.imitation import _without_silence, imitate, load_recording
+from common.synthesis.loading import load_voice
+from common.synthesis.voice import Voice
 
 VOICES = ROOT / "voices"
 CLIP = "LJ001-0074"  # held back from the shipped voice's training

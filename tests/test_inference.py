@@ -15,15 +15,17 @@ from tiny_voice import MEAN, STD
 from torch import Tensor
 
 import inference
-from common.audio import SILENT_MEL, griffin_lim, load_wav
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.audio.mel import SILENT_MEL, griffin_lim
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.files import write_json
 from common.logger import read_log
-from common.synthesis import Controls, MelOutput
-from common.text import EncodedText, TextFrontEnd
+from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
+from common.text.words import EncodedText
 from common.torch_file import save_tensor
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch

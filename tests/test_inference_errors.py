@@ -17,11 +17,12 @@ from shell import ROOT
 from tiny_voice import save_vocoder
 
 import inference
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import write_json
-from common.synthesis import OutputFolder, SynthesisResult
+from common.synthesis.output_folder import OutputFolder
+from common.synthesis.utterances import SynthesisResult
 from common.text.config import TextConfig
 from common.torch_file import save_tensor
 from fastpitch.model import build_networks

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 import inference
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from fastpitch.model import build_networks
 from tacotron2.data_function import Tacotron2Dataset
 

@@ -14,8 +14,8 @@ from safetensors.torch import save_file
 from shell import ROOT
 from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
 
-from common.checkpoints import load_checkpoint, save_checkpoint
-from common.checkpoints.checkpoint import strip_checkpoint
+from common.checkpoints.checkpoint import save_checkpoint, strip_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError
 from scripts import checkpoint_tools
 from scripts.checkpoint_tools import inspect

@@ -18,8 +18,8 @@ from tiny_jasper import (
     utterances,
 )
 
-from common.recognition import error_counts
-from common.training import Networks
+from common.recognition.recognizer import error_counts
+from common.training.objective import Networks
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
 from jasper.loss_function import JasperObjective, transcript_losses
 from jasper.model import JasperOutput

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 import torch
 
-from common.audio import save_wav
+from common.audio.wav import save_wav
 from common.errors import InputError
 from jasper.config import LABELS
 from jasper.manifest import Entry, manifest_bytes, read_entries, select_entries

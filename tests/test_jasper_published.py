@@ -10,7 +10,9 @@ import yaml
 from golden_files import first_matching, group, read_golden
 from safetensors.torch import load_file
 
-from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError
 from common.registry import get_model

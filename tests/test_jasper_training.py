@@ -9,7 +9,7 @@ from sung_words import RATE, make_sung_corpus, training_options
 from tiny_models import logged, without_samples
 
 import train
-from common.audio import save_wav
+from common.audio.wav import save_wav
 from common.errors import InputError
 from jasper.data_function import JasperDataset
 from jasper.options import TrainingOptions

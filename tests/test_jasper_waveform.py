@@ -11,7 +11,7 @@ from golden_files import listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.audio import load_wav, save_wav
+from common.audio.wav import load_wav, save_wav
 from common.errors import AudioError
 from jasper.manifest import read_entries
 from jasper.waveform import change_speed, draw_speed, duration_of, load_recording, perturb, shift, voiced_part

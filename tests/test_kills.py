@@ -14,7 +14,7 @@ from kills import at_write, finish, started
 from limits import Stopwatch, wait_at_most, wait_until
 from tiny_models import TinyModel, assert_same_state, of_every_model
 
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
 from common.torch_file import load_tensor
 

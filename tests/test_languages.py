@@ -10,13 +10,13 @@ from tiny import TINY_OPTIONS
 
 import inference
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.data.filelist import FilelistEntry
 from common.data.text_mel import Transcripts
 from common.errors import InputError
-from common.synthesis import load_voice
-from common.text import Speaker
+from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
+from common.text.espeak import Speaker
 from common.text.languages import guess_language, refuse_rewritten_letters
 from common.text.options import TextOptions, options_of_text, text_config
 from scripts.datasets.embedded_corpus import write_clip

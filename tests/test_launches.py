@@ -24,12 +24,12 @@ from tiny_checkpoint import build
 from torch import nn
 
 from common.config import AudioConfig
-from common.data import Batch
+from common.data.batch import Batch
 from common.nn import kernels
 from common.precision import Precision
 from common.registry import get_model
-from common.synthesis import Controls
-from common.training import Objective
+from common.synthesis.utterances import Controls
+from common.training.objective import Objective
 from fastpitch.config import ModelConfig as FastPitchConfig
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch

@@ -10,7 +10,7 @@ from golden_files import group, matching, read_golden
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from common.nn import Dropout, mask_from_lengths
+from common.nn.layers import Dropout, mask_from_lengths
 from fastpitch.config import ModelConfig
 from fastpitch.prosody import ConvReLUNorm, TemporalPredictor, regulate_length, whole_frames
 from fastpitch.transformer import (

@@ -16,19 +16,23 @@ from tiny_models import MODELS, TinyModel, logged, without_dropout, without_samp
 from torch import Tensor, nn
 
 import inference
-from common.audio import BIAS_FRAMES, load_wav
-from common.checkpoints import load_for_inference, open_checkpoint
-from common.data import Batch, GlobalBatchSampler
+from common.audio.denoiser import BIAS_FRAMES
+from common.audio.wav import load_wav
+from common.checkpoints.loading import load_for_inference, open_checkpoint
+from common.data.batch import Batch
 from common.data.buckets import choose_shapes, shape_of
+from common.data.sampler import GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import OptionError
 from common.precision import Precision
-from common.serving import Limits
 from common.serving.arguments import parse_args
-from common.synthesis import Controls, SynthesisResult, make_voice
+from common.serving.options import Limits
 from common.synthesis.acceleration import PaddedShapes
+from common.synthesis.loading import make_voice
 from common.synthesis.options import AccelerationOptions, SpeakingOptions, VoiceOptions
-from common.training import Engine, Optimization
+from common.synthesis.utterances import Controls, SynthesisResult
+from common.training.engine import Engine
+from common.training.optim import Optimization
 from common.training.options import RunOptions
 from common.training.start import lay_out_batches
 from fastpitch.loss_function import FastPitchObjective

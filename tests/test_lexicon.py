@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from common.errors import InputError
-from common.text import TextFrontEnd, read_lexicon
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file, load_dictionary
 from common.text.config import TextConfig
 from common.text.espeak import unlinked
+from common.text.front_end import TextFrontEnd
+from common.text.lexicon import read_lexicon
 from common.text.phone_alphabets import alphabet_of, phones_for_voice
 from common.text.phone_features import read_phone_features
 from common.text.ssml import Span

@@ -7,9 +7,11 @@ import pytest
 from tiny_models import MODELS, TinyModel, without_samples
 from tiny_voice import save_voice
 
-from common.checkpoints import load_checkpoint, save_checkpoint
-from common.data import Longest
-from common.synthesis import Voice, load_voice
+from common.checkpoints.checkpoint import save_checkpoint
+from common.checkpoints.reading import load_checkpoint
+from common.data.buckets import Longest
+from common.synthesis.loading import load_voice
+from common.synthesis.voice import Voice
 
 TEXT = (
     "When the boats had come back to the harbour, the old captain sat down on the wall beside the lighthouse "

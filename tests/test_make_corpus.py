@@ -18,7 +18,8 @@ from shell import ROOT
 from tiny_served import make_checkpoints, served_models, serving
 
 from common.errors import InputError, OptionError
-from common.serving import Limits, Service
+from common.serving.app import Service
+from common.serving.options import Limits
 from scripts.datasets import speech_server
 from scripts.datasets.make_corpus import main
 from scripts.datasets.make_filelists import read_metadata

@@ -11,7 +11,7 @@ import torch
 
 from common.audio.options import read_audio_config
 from common.config import from_plain, to_plain
-from common.data import frames_of_tokens, load_fractions
+from common.data.features import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, shown
 from common.files import parse_yaml, read_json, read_text
 from common.options import check_options, option

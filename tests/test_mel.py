@@ -9,8 +9,8 @@ import torch
 from golden_files import audio_config, group, matching, read_case, read_golden
 from safetensors.torch import load_file
 
-from common.audio import griffin_lim, load_wav
-from common.audio.mel import MelExtractor, energy, linear_magnitude
+from common.audio.mel import MelExtractor, energy, griffin_lim, linear_magnitude
+from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.errors import AudioError
 

@@ -17,7 +17,8 @@ from training_setup import set_up
 import extract_mels
 import train
 from common.audio.options import line_of_mels
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, strip_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint, strip_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, audio_preset, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.files import read_json, write_json

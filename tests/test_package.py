@@ -8,7 +8,7 @@ from setuptools import Distribution
 from setuptools.config.pyprojecttoml import apply_configuration
 from shell import ROOT, project_files
 
-LIBRARY = {"common", "fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic"}
+LIBRARY = {"speech_toolkit", "common", "fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic"}
 
 
 @pytest.fixture

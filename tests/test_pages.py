@@ -6,8 +6,9 @@ import sys
 import pytest
 from page_reader import PageReader
 
-from common.pages import Link, Measure, Number, Row, render as pages, render_page
-from common.pages.render import PALETTE, STYLESHEET, digest
+from common.pages import render as pages
+from common.pages.render import PALETTE, STYLESHEET, digest, render_page
+from common.pages.tables import Link, Measure, Number, Row
 
 HOSTILE = "</style></script><script>alert(\"1\")</script><img src=x onerror='a()'>&amp; {{$x}} {% raw %}"
 TEMPLATE = """{% extends "pages/page.html" %}

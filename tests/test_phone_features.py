@@ -12,10 +12,10 @@ from tiny_models import assert_same_state, without_samples
 
 import inference
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError, InputError
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.text.phone_features import read_phone_features
 from common.text.symbols import SILENCES
 

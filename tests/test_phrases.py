@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from common.synthesis import read_phrases
-from common.text import Speaker
+from common.synthesis.phrases import read_phrases
+from common.text.espeak import Speaker
 from scripts.datasets.embedded_corpus import SENTENCES, read_sentences
 
 PHRASES = Path(__file__).resolve().parents[1] / "phrases"

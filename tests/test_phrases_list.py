@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from common.errors import InputError
-from common.synthesis import Phrase, read_phrases
+from common.synthesis.phrases import read_phrases
+from common.synthesis.utterances import Phrase
 
 
 def write(tmp_path: Path, content: str, name: str = "phrases.tsv") -> Path:

@@ -8,8 +8,9 @@ import torch
 
 from common import plots
 from common.config import AudioConfig
-from common.synthesis import MelOutput, Phrase, Speech, SynthesisInput, SynthesisResult
 from common.synthesis.output_folder import draw_speech
+from common.synthesis.speech import Speech
+from common.synthesis.utterances import MelOutput, Phrase, SynthesisInput, SynthesisResult
 
 AUDIO = AudioConfig(n_mels=8)
 MEL = torch.randn(2, 8, 60)

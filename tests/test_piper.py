@@ -14,9 +14,10 @@ from tiny_harmonic import save_harmonic
 
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
-from common.synthesis import load_voice
-from common.text import TextFrontEnd, espeak_voice
+from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
+from common.text.espeak import espeak_voice
+from common.text.front_end import TextFrontEnd
 from common.text.options import TextOptions, text_config
 from common.text.symbols import CODE_POINTS
 from scripts import checkpoint_tools

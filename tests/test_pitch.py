@@ -8,7 +8,6 @@ import pytest
 from golden_files import read_golden
 from safetensors.numpy import load_file
 
-from common.audio import load_wav
 from common.audio.options import ESTIMATORS, PITCH_KINDS
 from common.audio.pitch import (
     AT_FRAMES,
@@ -19,6 +18,7 @@ from common.audio.pitch import (
     split_durations,
     statistics,
 )
+from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 

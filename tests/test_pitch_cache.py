@@ -13,8 +13,8 @@ from golden_files import entries, read_golden
 from safetensors.numpy import load_file
 
 import common.audio.pitch_cache
-from common.audio import PitchCache, PitchStatistics
-from common.audio.pitch import estimate_pitch, normalize
+from common.audio.pitch import PitchStatistics, estimate_pitch, normalize
+from common.audio.pitch_cache import PitchCache
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 

@@ -9,11 +9,11 @@ import soundfile
 import torch
 from shell import ROOT
 
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.evaluation.metrics import Figures
-from common.synthesis import read_phrases
+from common.synthesis.phrases import read_phrases
 from hifigan.config import ModelConfig
 from hifigan.model import build_networks
 from scripts.datasets.embedded_corpus import SENTENCES, read_sentences

@@ -16,7 +16,7 @@ from common.errors import InputError, OptionError
 from common.importing.cutting import CONFIDENT, AlignedReading, _join_pieces, _Piece, align_reading
 from common.importing.frames import RATE
 from common.importing.subtitles import read_reading_text
-from common.text import Speaker
+from common.text.espeak import Speaker
 from scripts.benchmarks.reading import main as measure
 from scripts.import_recordings import main
 

@@ -13,10 +13,10 @@ from training_setup import set_up
 import extract_mels
 import inference
 import train
-from common.audio import load_wav
-from common.checkpoints import load_checkpoint
+from common.audio.wav import load_wav
+from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
-from common.text import get_cleaner
+from common.text.cleaners import get_cleaner
 from models import available_models, get_model
 
 

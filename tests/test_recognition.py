@@ -15,13 +15,14 @@ from tiny_voice import save_vocoder
 from torch import Tensor
 
 import inference
-from common.audio import load_wav, resample
-from common.checkpoints import load_checkpoint, save_checkpoint
+from common.audio.wav import load_wav, resample
+from common.checkpoints.checkpoint import save_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.precision import Precision
-from common.recognition import Recognizer, SpeechItem, load_recognizer
 from common.recognition.command import time_figures
+from common.recognition.recognizer import Recognizer, SpeechItem, load_recognizer
 from common.registry import RecognizerSpec, get_model
 from jasper.model import JasperOutput
 from jasper.options import InferenceOptions

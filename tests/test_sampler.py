@@ -6,8 +6,8 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from common.data import GlobalBatchSampler, validation_batches
 from common.data.batch import Draw
+from common.data.sampler import GlobalBatchSampler, validation_batches
 from common.distributed import Ranks
 from common.errors import InputError
 from common.training.position import Position, resumed_position

@@ -27,7 +27,8 @@ from tiny import TINY_OPTIONS
 from tiny_tacotron2 import TINY as TINY_TACOTRON2, tiny_network
 from training_setup import parsed
 
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.files import read_json

@@ -23,7 +23,7 @@ from tiny import TINY_OPTIONS as TINY_VOICE
 from tiny_vocoder import TINY_OPTIONS as TINY_VOCODER
 from training_setup import parsed
 
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError
 from scripts.download_models import PUBLISHED
 

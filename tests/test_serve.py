@@ -20,11 +20,12 @@ import tiny_served
 import torch
 from limits import HANG_LIMIT
 
-from common.audio import resample
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.audio.wav import resample
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import to_plain
 from common.errors import OptionError
-from common.serving import Limits, Service
+from common.serving.app import Service
+from common.serving.options import Limits
 from common.serving.sound import Encoder
 from common.synthesis.speech import subtitles
 

@@ -34,9 +34,14 @@ from torch import Tensor
 
 import serve
 from common.errors import InputError, OptionError
-from common.serving import Limits, Server, Service, Sites, bind, gate, server, start_logging
+from common.serving import gate, server
+from common.serving.app import Service
 from common.serving.errors import without_options
 from common.serving.gate import Metrics
+from common.serving.log import start_logging
+from common.serving.options import Limits
+from common.serving.server import Server, bind
+from common.serving.sites import Sites
 from common.serving.worker import SpeechJob, Worker
 from common.signals import STOPS
 

@@ -10,8 +10,9 @@ import tiny_served
 from limits import HANG_LIMIT
 from shell import dry_run
 
-from common.audio import pcm16
-from common.serving import Limits, Service
+from common.audio.wav import pcm16
+from common.serving.app import Service
+from common.serving.options import Limits
 from scripts.benchmarks import serving
 from scripts.benchmarks.serving import STEPS, Answer, ask_in_rounds, first_byte_rows, row_of
 

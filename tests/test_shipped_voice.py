@@ -15,7 +15,8 @@ from common.config import to_plain
 from common.errors import InputError, OptionError
 from common.files import write_json
 from common.serving.arguments import load_models
-from common.synthesis import load_voice, loading, shipped_vocoder
+from common.synthesis import loading
+from common.synthesis.loading import load_voice, shipped_vocoder
 from common.torch_file import save_tensor
 from scripts.speaking import find_voice, voice_words
 from scripts.variables import Variables

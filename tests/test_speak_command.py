@@ -16,10 +16,10 @@ from shell import ROOT
 from tiny_voice import MODEL, save_vocoder, save_voice
 
 import inference
-from common.audio import load_wav
+from common.audio.wav import load_wav
 from common.cli import run
 from common.logger import read_log
-from common.synthesis import load_voice
+from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 
 TEXT = "Go on. It is late, my friend."

@@ -12,7 +12,7 @@ from tiny_models import without_samples
 
 import extract_mels
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError, OptionError
 from common.nn.alignment import interpolated_prior
 

@@ -16,13 +16,20 @@ from test_vocoder import AUDIO, CPU, MODEL, Counting, ready
 from tiny_waveglow import SMALL, lively
 from torch import Tensor, nn
 
-from common.checkpoints import open_checkpoint
+from common.checkpoints.loading import open_checkpoint
 from common.config import AudioConfig
 from common.precision import Precision
-from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
 from common.synthesis.command import first_sound
+from common.synthesis.loading import load_vocoder
 from common.synthesis.options import SpeakingOptions, VoiceOptions
-from common.synthesis.vocoder import FIRST_FRAMES, LONGEST_PIECE, NetworkVocoder, plan_pieces
+from common.synthesis.vocoder import (
+    FIRST_FRAMES,
+    LONGEST_PIECE,
+    GriffinLimVocoder,
+    NetworkVocoder,
+    Vocoder,
+    plan_pieces,
+)
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import Generator, context_frames, to_torchscript
 from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context, vocoder_settings

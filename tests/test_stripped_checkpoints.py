@@ -9,14 +9,9 @@ from torch import Tensor
 
 import inference
 import train
-from common.checkpoints import (
-    load_checkpoint,
-    load_for_inference,
-    open_checkpoint,
-    save_checkpoint,
-    saved_checkpoints,
-    strip_checkpoint,
-)
+from common.checkpoints.checkpoint import save_checkpoint, saved_checkpoints, strip_checkpoint
+from common.checkpoints.loading import load_for_inference, open_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError
 from fastpitch.config import ModelConfig
 from fastpitch.fine_tuning import start_from

@@ -19,9 +19,11 @@ from shell import ROOT, run_bash
 from singing_voice import SingingVocoder, singing_voice
 from tiny_served import serving
 
-from common.serving import Limits, ServedModels, Service
+from common.serving.app import Service
+from common.serving.models import ServedModels
+from common.serving.options import Limits
 from common.serving.studio import page as studio_page
-from common.synthesis import Voice
+from common.synthesis.voice import Voice
 from common.text.config import TextConfig
 from common.text.ssml import has_markup, read_markup
 

@@ -255,7 +255,7 @@ ROOMS = [
 ]
 FLAT = [
     *"errors cli options config files registry distributed precision logger progress signals timing plots".split(),
-    *"torch_file lazy".split(),
+    "torch_file",
 ]
 
 
@@ -264,7 +264,7 @@ def layered_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of empty files that breaks no contract of our pyproject.toml."""
     root = tmp_path_factory.mktemp("layers")
     models = "fastpitch hifigan waveglow tacotron2 jasper harmonic".split()
-    folders = ["common", *(f"common/{room}" for room in ROOMS), *models]
+    folders = ["speech_toolkit", "common", *(f"common/{room}" for room in ROOMS), *models]
     write_tree(root, {f"{folder}/__init__.py": "" for folder in folders})
     write_tree(root, {f"common/{name}.py": "" for name in FLAT})
     write_tree(
@@ -301,23 +301,23 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 2142,
-    "audio, nn": 1761,
-    "text": 5085,
+    "flat files of common/": 2122,
+    "audio, nn": 1753,
+    "text": 5081,
     "data": 969,
-    "checkpoints": 1463,
-    "training": 2362,
-    "synthesis": 3345,
-    "recognition": 448,
-    "serving": 2344,
-    "extraction": 1325,
+    "checkpoints": 1459,
+    "training": 2360,
+    "synthesis": 3341,
+    "recognition": 444,
+    "serving": 2343,
+    "extraction": 1323,
     "importing": 1994,
-    "evaluation, data_report, pages": 2489,
-    "the six models": 9200,
-    "scripts": 6036,
+    "evaluation, data_report, pages": 2485,
+    "the six models": 9220,
+    "scripts": 6076,
     "platform": 312,
-    "files at the root": 320,
-    "tests": 36425,
+    "files at the root, speech_toolkit": 500,
+    "tests": 36522,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
@@ -327,8 +327,8 @@ def room_of(name: str) -> str:
     folder, _, rest = name.partition("/")
     if folder in MODELS:
         return "the six models"
-    if not rest:
-        return "files at the root"
+    if not rest or folder == "speech_toolkit":
+        return "files at the root, speech_toolkit"
     if folder != "common":
         return folder
     room = rest.partition("/")[0] if "/" in rest else "flat files of common/"

@@ -5,11 +5,11 @@ from pathlib import PurePosixPath
 import pytest
 import torch
 
-from common.audio import load_wav
+from common.audio.wav import load_wav
 from common.config import AudioConfig
-from common.synthesis import OutputFolder, Phrase, SynthesisInput, SynthesisResult
 from common.synthesis.options import CommandOptions
-from common.synthesis.utterances import envelope, plan_batches
+from common.synthesis.output_folder import OutputFolder
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, envelope, plan_batches
 
 AUDIO = AudioConfig(hop_length=64, n_mels=8)
 

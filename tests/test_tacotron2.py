@@ -19,8 +19,8 @@ from tiny_tacotron2 import (
 from torch import Tensor
 
 from common.config import from_plain
-from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput
+from common.nn.layers import mask_from_lengths
+from common.synthesis.utterances import Controls, MelOutput
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import PRENET_LAYERS
 from tacotron2.inference import durations_from_alignments

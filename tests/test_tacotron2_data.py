@@ -8,9 +8,10 @@ from golden_files import group, read_case
 from tiny import make_corpus
 from tiny_tacotron2 import make_wavs
 
-from common.audio import MelExtractor, load_wav
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
 from common.config import AudioConfig
-from common.data import join_batches
+from common.data.batch import join_batches
 from common.errors import InputError
 from common.text.config import TextConfig
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset

@@ -17,16 +17,17 @@ from torch import Tensor
 
 import extract_mels
 import train
-from common.audio import load_wav
 from common.audio.pitch import average_pitch, estimate_pitch
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.cli import run
 from common.config import AudioConfig, to_plain
 from common.files import read_json
 from common.logger import read_log
-from common.synthesis import MelOutput
-from common.text import TextFrontEnd
+from common.synthesis.utterances import MelOutput
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.torch_file import load_tensor
 from tacotron2.data_function import Tacotron2Dataset
 from tacotron2.model import Tacotron2

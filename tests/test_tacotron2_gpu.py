@@ -4,7 +4,7 @@ import pytest
 import torch
 from tiny_tacotron2 import tiny_batch, tiny_network, without_dropout
 
-from common.synthesis import Controls, MelOutput
+from common.synthesis.utterances import Controls, MelOutput
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device")]
 

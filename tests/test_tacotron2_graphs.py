@@ -8,7 +8,9 @@ import torch
 from tiny_tacotron2 import tiny_network
 from torch import Tensor
 
-from common.synthesis import Controls, GraphRecorder, cuda_graphs
+from common.synthesis import cuda_graphs
+from common.synthesis.cuda_graphs import GraphRecorder
+from common.synthesis.utterances import Controls
 from tacotron2 import inference
 from tacotron2.model import Tacotron2
 

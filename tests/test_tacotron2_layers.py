@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from common.nn import mask_from_lengths, normalize_masked
+from common.nn.layers import mask_from_lengths, normalize_masked
 from tacotron2.config import ModelConfig
 from tacotron2.layers import Encoder, normalize_rows
 

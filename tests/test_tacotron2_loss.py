@@ -11,7 +11,7 @@ from tiny_tacotron2 import one_of, published, tacotron2_objective, tiny_batch, t
 from torch import Tensor, nn
 from toy import split, toy_engine
 
-from common.data import join_batches
+from common.data.batch import join_batches
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.loss_function import FORMED, sums_of_errors
 from tacotron2.model import Tacotron2, TrainingOutput

@@ -10,9 +10,10 @@ from tiny import TINY_OPTIONS as TINY_FASTPITCH
 
 import extract_mels
 import train
-from common.checkpoints import load_checkpoint, load_networks
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
-from common.nn import diagonality, focus_rate
+from common.nn.alignment import diagonality, focus_rate
 from common.torch_file import load_tensor
 from tacotron2.data_function import Tacotron2Dataset
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 from golden_files import entries
 
-from common.checkpoints import load_checkpoint, load_networks
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.training.optim import OPTIMIZERS, load_state_by_name
 

@@ -14,7 +14,7 @@ from common import plots
 from common.config import AudioConfig
 from common.logger import Logger
 from common.text.config import TextConfig
-from common.training import Example
+from common.training.objective import Example
 from common.training.reporter import Reporter
 
 AUDIO = AudioConfig(8000, hop_length=200, mel_fmax=None)

@@ -9,10 +9,13 @@ import pytest
 from golden_files import read_golden
 
 from common.errors import InputError
-from common.text import Span, TextFrontEnd, get_cleaner, get_symbol_table
 from common.text.arpabet import dictionary_of_file
+from common.text.cleaners import get_cleaner
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.text.options import TextOptions, TextOverrides, options_of_text, overridden, text_config
+from common.text.ssml import Span
+from common.text.symbols import get_symbol_table
 
 
 @pytest.fixture(scope="module")

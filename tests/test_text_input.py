@@ -3,8 +3,9 @@
 import pytest
 
 from common.errors import InputError
-from common.text import Span, TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
+from common.text.ssml import Span
 
 V3 = "english_cleaners_v3"
 FRONT_ENDS = {

@@ -11,10 +11,13 @@ import pytest
 from shell import ROOT
 
 from common.errors import InputError
-from common.text import Boundary, Pause, Span, TextFrontEnd, read_text, split_utterances
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
+from common.text.markdown import read_text
 from common.text.normalization.english.english import read_english
 from common.text.normalization.numbers import cardinal, ordinal
+from common.text.sentences import split_utterances
+from common.text.ssml import Boundary, Pause, Span
 
 TABLE = Path(__file__).parent / "text_cases" / "english_v3.tsv"
 _ARPABET = re.compile(r"\{[A-Z0-9 ]+\}")

@@ -10,13 +10,16 @@ from training_setup import set_up
 
 import inference
 import train
-from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import save_checkpoint
+from common.checkpoints.loading import open_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError
 from common.evaluation.items import EvaluationItem, read_items
 from common.evaluation.options import EvaluationOptions
-from common.synthesis import load_voice
-from common.text import Speaker, TextFrontEnd
+from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
+from common.text.espeak import Speaker
+from common.text.front_end import TextFrontEnd
 from common.torch_file import load_tensor
 from scripts.datasets.embedded_corpus import make_corpus, normalize
 

@@ -9,8 +9,8 @@ from corpus import make_corpus
 import inference
 import train
 from common import registry
-from common.audio import load_wav
-from common.checkpoints import load_checkpoint
+from common.audio.wav import load_wav
+from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
 
 FOLDER = Path(__file__).resolve().parent / "toy_models"

@@ -12,11 +12,12 @@ from tiny_models import MODELS, RUN, Runs, TinyModel, logged, of_every_model, wi
 from training_setup import parsed
 
 import train
-from common.checkpoints import Stripped, epoch_of, load_checkpoint, saved_checkpoints
+from common.checkpoints.checkpoint import Stripped, epoch_of, saved_checkpoints
+from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError, InputError
 from common.logger import read_log
-from common.training import Trainer
 from common.training.engine import PhaseLoss
+from common.training.trainer import Trainer
 
 
 @pytest.fixture(scope="module")

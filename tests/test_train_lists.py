@@ -12,7 +12,7 @@ from tiny import TINY_OPTIONS
 
 import extract_mels
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError
 from common.logger import read_log
 

@@ -15,12 +15,13 @@ from tiny_models import MODELS, TinyModel, without_samples
 
 import extract_mels
 import train
-from common.checkpoints import load_checkpoint, saved_checkpoints
+from common.checkpoints.checkpoint import saved_checkpoints
+from common.checkpoints.reading import load_checkpoint
 from common.cli import run
-from common.text import Speaker
-from common.training import Aligned, Engine
+from common.text.espeak import Speaker
+from common.training.engine import Engine
 from common.training.options import SelectionMetric
-from common.training.verdict import Record, describe_training, duration
+from common.training.verdict import Aligned, Record, describe_training, duration
 from fastpitch.aligner import Alignment, misfits
 from fastpitch.alignment_search import durations_of_path, find_path
 from fastpitch.loss_function import ALIGNED

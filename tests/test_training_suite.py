@@ -28,7 +28,8 @@ from tiny_models import (
 )
 
 import train
-from common.checkpoints import load_checkpoint, saved_checkpoints
+from common.checkpoints.checkpoint import saved_checkpoints
+from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError, OptionError
 from common.logger import read_log
 

@@ -13,8 +13,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 import inference
-from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav, save_wav
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav, save_wav
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.files import write_json

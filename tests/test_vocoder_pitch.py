@@ -16,16 +16,19 @@ from tiny_voice import save_vocoder, save_voice
 from torch import Tensor
 
 import inference
-from common.audio import PITCH_LIMITS, load_wav
-from common.audio.pitch import AT_FRAMES, estimate_pitch
-from common.checkpoints import open_checkpoint
+from common.audio.pitch import AT_FRAMES, PITCH_LIMITS, estimate_pitch
+from common.audio.wav import load_wav
+from common.checkpoints.loading import open_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.precision import Precision
-from common.serving import Limits, Service
-from common.synthesis import MelOutput, Phrase, SynthesisInput, SynthesisResult, Voice, load_voice, make_voice
+from common.serving.app import Service
+from common.serving.options import Limits
+from common.synthesis.loading import load_voice, make_voice
 from common.synthesis.options import SpeakingOptions, VoiceOptions
 from common.synthesis.speech import Prosody, parse_prosody
+from common.synthesis.utterances import MelOutput, Phrase, SynthesisInput, SynthesisResult
+from common.synthesis.voice import Voice
 
 TEXT = "a voice that is heard for a second or two."
 

@@ -11,11 +11,12 @@ import tiny_tacotron2
 import torch
 from tiny_voice import AUDIO, MEAN, STD, save_vocoder, save_voice
 
-from common.audio import load_wav
+from common.audio.wav import load_wav
 from common.config import to_plain
 from common.errors import InputError
-from common.synthesis import Speech, Voice, load_voice, subtitles
-from common.synthesis.speech import Prosody, parse_prosody
+from common.synthesis.loading import load_voice
+from common.synthesis.speech import Prosody, Speech, parse_prosody, subtitles
+from common.synthesis.voice import Voice
 
 TEXT = "Mr. Hill paid $3.50 for it. Was it dear? No, my friend!"
 HOP = AUDIO.hop_length / AUDIO.sampling_rate  # s

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from common.audio import estimate_pitch, load_wav
+from common.audio.pitch import estimate_pitch
+from common.audio.wav import load_wav
 from common.config import AudioConfig
 from scripts.datasets import embedded_corpus
 

@@ -13,7 +13,9 @@ from safetensors.torch import load_file
 from tiny_waveglow import golden_config, golden_network, golden_noise
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, load_checkpoint, load_networks
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint
 from common.training.optim import OPTIMIZERS, load_state_by_name
 
 FOLDER = "waveglow"

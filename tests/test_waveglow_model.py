@@ -20,7 +20,7 @@ from tiny_waveglow import (
 from torch import nn
 from toy import toy_engine
 
-from common.audio import BIAS_FRAMES, Denoiser
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
 from common.errors import InputError
 from common.nn.layers import NOISE_BLOCK, SeededNoise
 from waveglow.loss_function import likelihood_sum

@@ -14,10 +14,12 @@ from torch import Tensor
 from training_setup import parsed, set_up
 
 import train
-from common.audio import MelExtractor, load_wav
-from common.checkpoints import load_checkpoint, load_networks
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
-from common.data import input_mel_extractor
+from common.data.recordings import input_mel_extractor
 from common.errors import OptionError
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective

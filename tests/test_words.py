@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from common.errors import InputError
-from common.text import EncodedText, TextFrontEnd, utterance_draws
+from common.text.arpabet import utterance_draws
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.text.ssml import Span
-from common.text.words import align
+from common.text.words import EncodedText, align
 
 V3 = "english_cleaners_v3"
 FRONT_ENDS = {

@@ -22,11 +22,13 @@ from wyoming.ping import Ping
 from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeVoice
 
 import serve
-from common.audio import pcm16
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.audio.wav import pcm16
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import to_plain
 from common.errors import InputError
-from common.serving import Limits, Service, bind
+from common.serving.app import Service
+from common.serving.options import Limits
+from common.serving.server import bind
 
 TEXT = "Go on. And a longer sentence, of several words! No."
 LIMITS = Limits(max_characters=300, max_body=100_000, max_audio_seconds=3.0, deadline=HANG_LIMIT)

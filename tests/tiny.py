@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from common.config import AudioConfig, to_plain
-from common.data import pad_rows
+from common.data.batch import pad_rows
 from common.nn.alignment import interpolated_prior
 
 SENTENCES = (

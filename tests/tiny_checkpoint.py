@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.registry import get_model
 from common.text.config import TextConfig
-from common.training import Networks
+from common.training.objective import Networks
 
 
 def build(model: str, config: Any, audio: AudioConfig, text: TextConfig | None = None, *, seed: int = 0) -> Networks:

@@ -15,8 +15,8 @@ from tiny_voice import save_vocoder
 from tiny_waveglow import SMALL
 
 from common.config import AudioConfig
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig as JasperConfig
 
 AUDIO = AudioConfig()

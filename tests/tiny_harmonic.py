@@ -8,7 +8,7 @@ import torch
 from tiny_checkpoint import save_networks
 from torch import Tensor
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from harmonic.config import ModelConfig
 from harmonic.data_function import HarmonicBatch

@@ -9,7 +9,8 @@ from golden_files import group, listed, matching, read_case
 from torch import Tensor, nn
 from toy import toy_engine
 
-from common.training import Engine, Networks
+from common.training.engine import Engine
+from common.training.objective import Networks
 from jasper.augmentation import Augmentation
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig
 from jasper.data_function import JasperBatch

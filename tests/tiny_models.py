@@ -13,9 +13,10 @@ import torch
 from sung_words import make_sung_corpus
 
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
-from common.training import Engine, Trainer
+from common.training.engine import Engine
+from common.training.trainer import Trainer
 from scripts.benchmarks import random_models as noise
 
 EPOCHS = 3

@@ -13,8 +13,9 @@ import tiny_voice
 from limits import HANG_LIMIT
 from tiny_checkpoint import save_networks
 
-from common.serving import Server, Service, address_of, bind
+from common.serving.app import Service
 from common.serving.arguments import load_models
+from common.serving.server import Server, address_of, bind
 from common.text.config import TextConfig
 
 AUDIO = tiny_vocoder.ALIGNED

@@ -11,9 +11,9 @@ from tiny_checkpoint import save_networks
 from torch import Tensor, nn
 
 from common.config import AudioConfig, from_plain
-from common.nn import Dropout
-from common.text import TextFrontEnd
+from common.nn.layers import Dropout
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 from tacotron2.loss_function import Tacotron2Objective

@@ -12,7 +12,8 @@ from tiny_checkpoint import build
 from toy import split, toy_engine
 
 from common.config import AudioConfig
-from common.training import Engine, Networks, Objective
+from common.training.engine import Engine
+from common.training.objective import Networks, Objective
 from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective

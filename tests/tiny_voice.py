@@ -8,8 +8,8 @@ from tiny_checkpoint import build, save_networks
 from tiny_vocoder import TINY as VOCODER
 
 from common.config import AudioConfig
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
 

@@ -8,10 +8,12 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from common.data import Batch
+from common.data.batch import Batch
 from common.distributed import Ranks
-from common.nn import mask_from_lengths
-from common.training import Engine, LogStyle, Networks, Objective, Optimization, Phase, Term
+from common.nn.layers import mask_from_lengths
+from common.training.engine import Engine
+from common.training.objective import LogStyle, Networks, Objective, Phase, Term
+from common.training.optim import Optimization
 from common.training.options import RunOptions
 
 T = TypeVar("T")

@@ -3,8 +3,8 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
-from common.training import TrainingSetup
 from common.training.options import parse_command_line
+from common.training.settings import TrainingSetup
 from common.training.start import read_command
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from common.data import Batch, RecordingDataset
+from common.data.batch import Batch
+from common.data.recordings import RecordingDataset
 from waveglow.options import TrainingOptions
 
 

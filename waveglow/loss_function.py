@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data import input_mel_extractor
+from common.data.recordings import input_mel_extractor
 from common.errors import InputError
-from common.training import Example, LogStyle, Networks, Objective, Phase, example_indices
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, example_indices
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
 from waveglow.options import TrainingOptions

@@ -10,19 +10,18 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.nn import (
+from common.nn.layers import (
     SeededNoise,
     TimeConv,
-    WeightNormConv1d,
     channels_last,
-    fold_weight_norm,
     mask_from_lengths,
     never_compiled,
     prefers_channels_last,
     split_channels,
     zero_where,
 )
-from common.synthesis import VocoderSettings
+from common.nn.weight_norm import WeightNormConv1d, fold_weight_norm
+from common.synthesis.vocoder import VocoderSettings
 from common.text.config import TextConfig
 from waveglow.config import SIGMA_INFER as SIGMA_INFER, ModelConfig as ModelConfig
 from waveglow.options import InferenceOptions

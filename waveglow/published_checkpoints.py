@@ -6,9 +6,10 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, training_state
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import training_state
 from common.config import AudioConfig
-from common.nn import split_weights
+from common.nn.weight_norm import split_weights
 from waveglow.model import UPSAMPLING_FRAMES
 
 State = dict[str, Tensor]

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.training import Optimization, TrainingRequest, TrainingSetup, exponential_schedule
+from common.training.optim import Optimization, exponential_schedule
+from common.training.settings import TrainingRequest, TrainingSetup
 from waveglow.config import ModelConfig
 from waveglow.options import TrainingOptions
 

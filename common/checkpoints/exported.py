@@ -14,7 +14,7 @@ from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, Weights, p
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, reason, shown
 from common.files import check_file
-from common.text import TextFrontEnd
+from common.text.front_end import TextFrontEnd
 
 Shape = tuple[str | int, ...]  # names of dimensions, or sizes that are fixed
 Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or int64 where they count

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, ModuleRunner, OnnxForm, OnnxRunner, Part, Runner
 from common.checkpoints.reading import load_checkpoint

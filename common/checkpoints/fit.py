@@ -4,8 +4,8 @@ from typing import Any
 
 from common.config import AudioConfig
 from common.errors import InputError
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 
 
 def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path, PurePosixPath
 import torch
 from torch import Tensor
 
-from common.audio import MelExtractor, check_wav
+from common.audio.mel import MelExtractor
 from common.audio.options import features_config
+from common.audio.wav import check_wav
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, at

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio import MAGNITUDE_FLOOR, MelExtractor, check_wav, compress, load_wav
+from common.audio.mel import MAGNITUDE_FLOOR, MelExtractor, compress
+from common.audio.wav import check_wav, load_wav
 from common.config import AudioConfig
 from common.data.batch import join_batches
 from common.data.features import check_made_with, load_fractions

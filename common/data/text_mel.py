@@ -10,14 +10,16 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor
 
-from common.audio import MelExtractor, load_wav
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.data.batch import Batch, join_batches
 from common.data.buckets import Longest
 from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry, ListedDataset
-from common.text import RandomNumbers, TextFrontEnd, utterance_draws
+from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.text.languages import refuse_rewritten_letters, warn_of_language
 
 T = TypeVar("T", bound="TextMelBatch")

@@ -18,8 +18,8 @@ from common.config import AudioConfig
 from common.errors import AudioError, InputError
 from common.extraction.features import Utterance, text_front_end
 from common.pages.tables import read_measures
-from common.text import EmptyTextError
 from common.text.config import TextConfig
+from common.text.front_end import EmptyTextError
 
 PITCH_RATE = 50  # values of pitch a second
 QUIETEST = -120.0  # dBFS, of digital silence

@@ -16,7 +16,7 @@ from common.extraction.options import (
     TeacherOptions,
 )
 from common.options import add_options, option_of
-from common.pages import read_table
+from common.pages.tables import read_table
 from common.registry import GeneratorSpec, ModelSpec
 from common.text.options import TextOverrides
 

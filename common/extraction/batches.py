@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.audio.options import AudioOptions
-from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.checkpoints.command_line import check_ema
+from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.config import AudioConfig, differences
-from common.data import batches_of, leave_to_the_parent, loader_processes
+from common.data.loader import batches_of, leave_to_the_parent, loader_processes
 from common.distributed import Ranks, own_cores
 from common.errors import InputError, OptionError
 from common.extraction.features import Extraction, ExtractionPlan, load_item, with_durations, write_feature
@@ -27,9 +27,9 @@ from common.files import sha256
 from common.precision import one_thread
 from common.progress import Progress, progress
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis import MelOutput
 from common.synthesis.loading import with_front_end
-from common.text import TextFrontEnd
+from common.synthesis.utterances import MelOutput
+from common.text.front_end import TextFrontEnd
 from common.text.options import TextOverrides
 from common.text.teacher import StoredTeacher
 

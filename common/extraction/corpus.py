@@ -9,9 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from signal import Signals
 
-from common.audio import PitchStatistics, read_pitch_statistics
-from common.audio.pitch import statistics
-from common.data import read_filelist
+from common.audio.pitch import PitchStatistics, read_pitch_statistics, statistics
+from common.data.filelist import read_filelist
 from common.distributed import Ranks
 from common.errors import InputError
 from common.extraction.batches import TeacherModel, map_in_processes, run_teacher, warn_dropped
@@ -20,7 +19,7 @@ from common.extraction.folders import prepare_output_folders
 from common.extraction.options import FRAME_PITCH, PRIORS, ExtractionOptions
 from common.extraction.textgrid import UNKNOWN_WORD
 from common.files import check_output_file, write_json, write_text
-from common.pages import Number, Row, text_table
+from common.pages.tables import Number, Row, text_table
 from common.text.options import written_options
 
 # a training list has one column of pitch: the first of these that was extracted

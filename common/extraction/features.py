@@ -10,17 +10,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
-from common.audio.pitch import TRICHAR_PARTS, estimate_pitch, normalize, pitch_of_kind
+from common.audio.mel import MelExtractor
+from common.audio.pitch import TRICHAR_PARTS, PitchStatistics, estimate_pitch, normalize, pitch_of_kind
+from common.audio.wav import check_wav, load_wav
 from common.config import AudioConfig
-from common.data import feature_name, frames_of_tokens
+from common.data.features import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import write_atomically, writing
 from common.nn.alignment import interpolated_prior
-from common.text import Span, TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
+from common.text.ssml import Span
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
 

@@ -16,11 +16,12 @@ from typing import Any
 import torch
 from torch.utils.data import ConcatDataset
 
-from common.audio import MelExtractor, check_wav
+from common.audio.mel import MelExtractor
 from common.audio.options import SETTINGS
-from common.checkpoints import LoadedCheckpoint, load_networks
+from common.audio.wav import check_wav
+from common.checkpoints.loading import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, from_plain, to_plain
-from common.data import feature_name
+from common.data.features import feature_name
 from common.errors import InputError
 from common.extraction.batches import check_trained, read_in_batches
 from common.extraction.corpus import Report

@@ -9,7 +9,7 @@ import tgt
 
 from common.config import AudioConfig
 from common.errors import InputError, shown
-from common.text import EDGE_SILENCE, PAUSE
+from common.text.symbols import EDGE_SILENCE, PAUSE
 
 TIER = "phones"
 SILENCE_LABELS = ("sil", "sp", "<eps>", "")  # in either case; an empty label and a gap are silence

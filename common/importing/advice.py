@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from common.audio import CONTAINERS, decode, open_wav
+from common.audio.decoding import decode
 from common.audio.levels import find_sound
+from common.audio.wav import CONTAINERS, open_wav
 from common.errors import AudioError, InputError
 from common.importing.options import LONGEST_CLIP, LONGEST_SILENCE, USUAL_RATE, import_command
 

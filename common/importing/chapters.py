@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import torch
 
-from common.audio import decode, save_wav
+from common.audio.decoding import decode
+from common.audio.wav import save_wav
 from common.errors import AudioError, InputError, OutputError
 from common.files import check_file
 from common.importing.clips import ImportedClip, import_clip, level_and_trim

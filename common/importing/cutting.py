@@ -12,7 +12,7 @@ import numpy as np
 from common.errors import InputError
 from common.importing.frames import FRAME_RATE, log_mels, quiet_frames
 from common.importing.reading import AlignedSentence, AlignedWord, align
-from common.text import get_cleaner
+from common.text.cleaners import get_cleaner
 
 SHORTEST, LONGEST = 2.0, 12.0  # s, of a clip
 CONFIDENT = 0.5  # what is less is not to be trained on

@@ -14,7 +14,7 @@ from typing import Any
 from common.audio.loudness import loudness_meter
 from common.data.loader import end_loader_processes
 from common.errors import InputError, OptionError
-from common.extraction import map_in_processes
+from common.extraction.batches import map_in_processes
 from common.files import check_file, make_folder, read_lines, write_text, writing
 from common.importing.advice import long_clips
 from common.importing.chapters import choose_language, import_recording, match_readings
@@ -22,7 +22,7 @@ from common.importing.clips import ImportedClip
 from common.importing.options import SPEAKERS, TABLE, ImportOptions
 from common.importing.recordings import clip_names, files_below, first_folders, speakers_of, without_number
 from common.importing.transcripts import Transcript, match_transcripts
-from common.pages import text_table
+from common.pages.tables import text_table
 from common.signals import ended_by
 
 METADATA = "metadata.csv"

@@ -9,7 +9,8 @@ import numpy as np
 
 from common.errors import InputError, shown
 from common.files import read_text
-from common.text import Span, split_utterances
+from common.text.sentences import split_utterances
+from common.text.ssml import Span
 
 TEXT_SUFFIXES = (".srt", ".vtt", ".txt")  # those with times first
 _TOLERANCE = 1.0  # s, of a subtitle's times

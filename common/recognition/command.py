@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.checkpoints import LoadedCheckpoint
+from common.checkpoints.loading import LoadedCheckpoint
 from common.cli import MANY_BATCHES
 from common.files import check_apart, check_output_file, write_atomically, write_json, write_text
 from common.logger import Logger

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio import resample
-from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
+from common.audio.wav import resample
+from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.precision import Precision
 from common.registry import RecognizerSpec
 from common.timing import timed

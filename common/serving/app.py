@@ -22,7 +22,7 @@ from torch import Tensor
 
 from common.cli import toolkit_version
 from common.errors import InputError, shown
-from common.pages import render_page
+from common.pages.render import render_page
 from common.serving import speaking
 from common.serving.errors import ApiError, describe_invalid, error_response, without_options
 from common.serving.gate import HUNG_UP, Gate, record_of
@@ -34,8 +34,7 @@ from common.serving.sites import Sites
 from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode
 from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
-from common.synthesis import Speech
-from common.synthesis.speech import SpokenWord, subtitles, subtitles_of
+from common.synthesis.speech import Speech, SpokenWord, subtitles, subtitles_of
 
 logger = logging.getLogger("serve")
 Result = TypeVar("Result")

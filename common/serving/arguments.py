@@ -57,9 +57,9 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
         InputError: a checkpoint cannot be read, or two of them do not fit together.
         OptionError: options do not fit together, or there is no voice.
     """
-    from common.recognition import load_recognizer  # --help needs no PyTorch
+    from common.recognition.recognizer import load_recognizer  # --help needs no PyTorch
     from common.serving.models import ServedModels
-    from common.synthesis import GRIFFIN_LIM, make_voice, with_shipped
+    from common.synthesis.loading import GRIFFIN_LIM, make_voice, with_shipped
 
     args = parse_args(argv)
     opened = open_named_checkpoints(args, *_PURPOSES)

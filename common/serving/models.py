@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 
 from common.errors import shown
-from common.recognition import Recognizer
+from common.recognition.recognizer import Recognizer
 from common.serving.errors import ApiError
-from common.synthesis import Speech, Vocoder, Voice
 from common.synthesis.loading import typical_inputs
+from common.synthesis.speech import Speech
+from common.synthesis.vocoder import Vocoder
+from common.synthesis.voice import Voice
 
 # Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
 # the speaker that a request without a voice has.

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from fastapi import UploadFile
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from common.text import LIMITS
+from common.text.prosody import LIMITS
 
 logger = logging.getLogger("serve")
 _RATE, _PITCH, _VOLUME = (LIMITS[control] for control in ("rate", "pitch", "volume"))  # as of SSML and options

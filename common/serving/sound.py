@@ -10,9 +10,9 @@ import soundfile
 import soxr
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, rate_for, to_int16, wav_header
+from common.audio.wav import SOUND_FORMATS, rate_for, to_int16, wav_header
 from common.errors import AudioError, shown
-from common.synthesis import load_recording
+from common.synthesis.imitation import load_recording
 
 _OPUS_RATES, _MPEG_RATES = SOUND_FORMATS[".opus"].rates, SOUND_FORMATS[".mp3"].rates
 SUBTITLES = {"srt": "application/x-subrip; charset=utf-8", "vtt": "text/vtt"}  # kinds and their Content-Type

@@ -20,10 +20,11 @@ from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
-from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult, Voice, imitate, load_recording
-from common.synthesis.speech import parse_prosody
-from common.synthesis.utterances import dropped_symbols, silences
-from common.text import Style
+from common.synthesis.imitation import imitate, load_recording
+from common.synthesis.speech import Speech, parse_prosody
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, silences
+from common.synthesis.voice import Voice
+from common.text.prosody import Style
 from common.text.ssml import has_markup
 
 _SLOWEST = 0.1  # of the usual rate, all factors multiplied

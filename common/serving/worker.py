@@ -19,10 +19,10 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from common.recognition import Recognizer, Transcription
+from common.recognition.recognizer import Recognizer, Transcription
 from common.serving.gate import Metrics
-from common.synthesis import SynthesisInput, SynthesisResult, Voice
-from common.synthesis.utterances import silences
+from common.synthesis.utterances import SynthesisInput, SynthesisResult, silences
+from common.synthesis.voice import Voice
 
 logger = logging.getLogger("serve")
 _AHEAD = 5.0  # s of sound that may wait for a slow client; then the worker serves other requests

@@ -23,7 +23,7 @@ from wyoming.ping import Ping, Pong
 from wyoming.server import AsyncEventHandler
 from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped, SynthesizeVoice
 
-from common.audio import pcm16, resample
+from common.audio.wav import pcm16, resample
 from common.cli import toolkit_version
 from common.errors import InputError, reason, shown
 from common.serving.errors import ApiError, describe_invalid, without_options
@@ -32,8 +32,9 @@ from common.serving.log import RequestRecord
 from common.serving.models import ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import check_form
-from common.text import Span, has_markup, split_utterances
 from common.text.languages import language_of
+from common.text.sentences import split_utterances
+from common.text.ssml import Span, has_markup
 
 if TYPE_CHECKING:
     from common.serving.app import Service

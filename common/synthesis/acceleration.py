@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.checkpoints import LoadedCheckpoint
+from common.checkpoints.loading import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions

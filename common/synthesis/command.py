@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from common.audio import check_sound_format, pcm16, wav_header
-from common.checkpoints import LoadedCheckpoint
+from common.audio.wav import check_sound_format, pcm16, wav_header
+from common.checkpoints.loading import LoadedCheckpoint
 from common.cli import INFERENCE_LOG, MANY_BATCHES
 from common.files import check_apart, read_json, read_text, writing
 from common.logger import Logger
@@ -30,7 +30,7 @@ from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer, warn_of_failures
 from common.synthesis.utterances import Phrase, SynthesisInput, dropped_symbols, plan_batches
 from common.synthesis.voice import Voice
-from common.text import BOUNDARY, CODE_POINTS, EDGE_SILENCE
+from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.timing import take_turns
 
 

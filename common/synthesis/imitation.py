@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.audio import AT_FRAMES, MelExtractor, decode, estimate_pitch
-from common.audio.mel import energy
-from common.audio.pitch import average_pitch
+from common.audio.decoding import decode
+from common.audio.mel import MelExtractor, energy
+from common.audio.pitch import AT_FRAMES, average_pitch, estimate_pitch
 from common.errors import AudioError, InputError
-from common.nn import warping_path
+from common.nn.alignment import warping_path
 from common.synthesis.utterances import SynthesisInput, SynthesisResult
 from common.synthesis.voice import Voice
 

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for, strip_checkpoint
+from common.checkpoints.checkpoint import strip_checkpoint
 from common.checkpoints.exported import describe, describe_part, open_exported
 from common.checkpoints.exporting import part_path, write_onnx, write_quantized
+from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
@@ -24,8 +25,9 @@ from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice
-from common.text import TextFrontEnd, read_lexicon
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
+from common.text.lexicon import read_lexicon
 from common.text.options import TextOverrides, overridden
 
 GRIFFIN_LIM = "no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough"  # if none is shipped

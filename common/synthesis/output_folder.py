@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 
 import torch
 
-from common.audio import estimate_pitch
 from common.audio.options import SETTINGS
+from common.audio.pitch import estimate_pitch
 from common.config import AudioConfig, to_plain
 from common.errors import AudioError
 from common.files import make_folder, write_json, write_text, writing

@@ -9,11 +9,13 @@ from pathlib import Path, PurePosixPath
 import torch
 from torch import Tensor
 
-from common.audio import PITCH_LIMITS, SOUND_FORMATS, SOUND_SUFFIXES, MelExtractor, check_wav, load_wav
+from common.audio.mel import MelExtractor
 from common.audio.options import features_config
+from common.audio.pitch import PITCH_LIMITS
+from common.audio.wav import SOUND_FORMATS, SOUND_SUFFIXES, check_wav, load_wav
 from common.config import AudioConfig, audio_preset
-from common.data import FilelistEntry, read_numbered_lines
 from common.data.features import load_mel, recorded_samples
+from common.data.filelist import FilelistEntry, read_numbered_lines
 from common.errors import InputError, shown
 from common.synthesis.utterances import Phrase, SynthesisInput, load_row
 from common.synthesis.vocoder import AudioContract

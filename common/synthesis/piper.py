@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.checkpoints import Exports, LoadedCheckpoint, Part, load_for_inference
-from common.checkpoints.exported import ModuleRunner, OnnxRunner
+from common.checkpoints.exported import Exports, ModuleRunner, OnnxRunner, Part
 from common.checkpoints.exporting import OPSET, SHAPES, write_onnx
+from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_atomically, write_text
@@ -21,8 +21,9 @@ from common.registry import GeneratorSpec
 from common.synthesis.loading import contract_of
 from common.synthesis.options import FADE_OUT, SEED
 from common.synthesis.utterances import Controls
-from common.text import TextFrontEnd, espeak_voice
 from common.text.config import TextConfig
+from common.text.espeak import espeak_voice
+from common.text.front_end import TextFrontEnd
 from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE, SILENCES
 
 # Piper's names of symbols that ours have others for: silence at both ends, and the space between words.

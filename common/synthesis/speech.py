@@ -19,13 +19,14 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from common.audio import SILENT_MEL, encode_sound, save_wav
+from common.audio.mel import SILENT_MEL
+from common.audio.wav import encode_sound, save_wav
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import InputError
 from common.files import write_text
 from common.synthesis.options import MAX_FRAMES
 from common.synthesis.utterances import SynthesisResult, silences
-from common.text import Word
+from common.text.words import Word
 
 LONGEST_LINE = 42  # characters, as broadcasters recommend
 LONGEST_CUE = 6.0  # s

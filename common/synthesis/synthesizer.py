@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig
 from common.errors import InputError
-from common.nn import mask_from_lengths
+from common.nn.layers import mask_from_lengths
 from common.precision import Precision
 from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.options import FADE_OUT
@@ -35,7 +35,7 @@ from common.synthesis.utterances import (
     told_pitch,
 )
 from common.synthesis.vocoder import Vocoder
-from common.text import Style
+from common.text.prosody import Style
 from common.timing import timed
 
 

@@ -12,12 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.audio import PITCH_LIMITS
 from common.audio.options import SETTINGS
+from common.audio.pitch import PITCH_LIMITS
 from common.config import AudioConfig
-from common.data import load_fractions
+from common.data.features import load_fractions
 from common.errors import InputError
-from common.text import EmptyTextError, Style, TextUtterance, Word
+from common.text.front_end import EmptyTextError
+from common.text.prosody import Style
+from common.text.sentences import TextUtterance
+from common.text.words import Word
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
 # What can go wrong with an utterance, for summaries

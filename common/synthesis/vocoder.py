@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.audio import BIAS_FRAMES, Denoiser, griffin_lim
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio.mel import griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.audio import SILENT_MEL
+from common.audio.mel import SILENT_MEL
 from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, check_choice, shown
@@ -29,23 +29,13 @@ from common.synthesis.utterances import (
     load_row,
     with_silence,
 )
-from common.text import (
-    LIMITS,
-    NEUTRAL,
-    EmptyTextError,
-    RandomNumbers,
-    Span,
-    Style,
-    TextFrontEnd,
-    TextUtterance,
-    Word,
-    combined,
-    cut_early,
-    read_text,
-    split_utterances,
-    utterance_draws,
-)
-from common.text.sentences import SENTENCE
+from common.text.arpabet import RandomNumbers, utterance_draws
+from common.text.front_end import EmptyTextError, TextFrontEnd
+from common.text.markdown import read_text
+from common.text.prosody import LIMITS, NEUTRAL, Style, combined
+from common.text.sentences import SENTENCE, TextUtterance, cut_early, split_utterances
+from common.text.ssml import Span
+from common.text.words import Word
 
 SHORTEST_PART = 40  # characters of a part of a sentence that is too long
 _SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # of the characters that the symbols are expected of, until all parts fit

@@ -1,5 +1,1 @@
 """Training: objectives, engine, trainer, optimizers, EMA, TensorBoard."""
-
-from common.lazy import attach_stub
-
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

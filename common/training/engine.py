@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.amp import GradScaler
 from torch.nn.parallel import DistributedDataParallel
 
-from common.data import Batch
+from common.data.batch import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
 from common.precision import Autocast, Precision, allow_compiled_shapes, cudnn_search

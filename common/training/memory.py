@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from common.config import AudioConfig
-from common.data import Batch
+from common.data.batch import Batch
 from common.errors import InputError, is_out_of_memory
 from common.training.options import RunOptions
 

@@ -8,10 +8,12 @@ from typing import Any, cast
 
 from torch import Tensor
 
-from common.data import Dataset, TextMelBatch, TextMelDataset, join_batches
+from common.data.batch import Dataset, join_batches
+from common.data.text_mel import TextMelBatch, TextMelDataset
 from common.distributed import Ranks
 from common.files import write_text, writing
-from common.pages import Recording, player_address, render_page, text_table
+from common.pages.render import render_page
+from common.pages.tables import Recording, player_address, text_table
 from common.progress import print_line
 
 WORST = 10  # clips on stdout

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data import Batch
+from common.data.batch import Batch
 from common.training.verdict import Aligned
 
 Networks = dict[str, Any]  # modules of the classes that the model's package builds

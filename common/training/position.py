@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from common.data import GlobalBatchSampler
+from common.data.sampler import GlobalBatchSampler
 from common.training.engine import StepResult
 
 

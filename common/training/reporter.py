@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from common.audio import griffin_lim
+from common.audio.mel import griffin_lim
 from common.config import AudioConfig
 from common.errors import InputError, OutputError
 from common.files import writing
 from common.logger import Logger, Step
 from common.progress import print_line
-from common.text import TextFrontEnd
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from common.training.engine import StepResult
 from common.training.objective import Example, Objective
 

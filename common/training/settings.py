@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from common.audio.options import AudioOptions, features_config, read_audio_config
-from common.checkpoints import Checkpoint, open_checkpoint
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.loading import open_checkpoint
 from common.cli import ComputingOptions
 from common.config import AudioConfig, differences
 from common.errors import OptionError

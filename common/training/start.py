@@ -14,18 +14,14 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from common import distributed
 from common.audio.options import AudioOptions, line_of_mels
-from common.checkpoints import (
-    OWN_LAYOUT,
-    Checkpoint,
-    Stripped,
-    load_checkpoint,
-    load_last_checkpoint,
-    load_weights,
-    saved_checkpoints,
-)
+from common.checkpoints.checkpoint import OWN_LAYOUT, Checkpoint, Stripped, saved_checkpoints
+from common.checkpoints.loading import load_weights
+from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
 from common.cli import ComputingOptions
 from common.config import differences, from_plain, to_plain
-from common.data import Dataset, Longest, TextMelDataset, shapes_for
+from common.data.batch import Dataset
+from common.data.buckets import Longest, shapes_for
+from common.data.text_mel import TextMelDataset
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import check_apart, lock_folder, make_folder

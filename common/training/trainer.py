@@ -12,17 +12,20 @@ from typing import Any, TextIO
 
 import torch
 
-from common.checkpoints import (
+from common.checkpoints.checkpoint import (
     Checkpoint,
     checkpoint_path,
     epoch_of,
     is_rolling,
-    load_weights,
     save_checkpoint,
     saved_checkpoints,
     strip_checkpoint,
 )
-from common.data import AxisSizes, Batch, Dataset, GlobalBatchSampler, batches_of, build_loader, validation_batches
+from common.checkpoints.loading import load_weights
+from common.data.batch import Batch, Dataset
+from common.data.buckets import AxisSizes
+from common.data.loader import batches_of, build_loader
+from common.data.sampler import GlobalBatchSampler, validation_batches
 from common.distributed import Ranks
 from common.errors import OutputError
 from common.files import writing

@@ -16,12 +16,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.audio import MelExtractor
+from common.audio.mel import MelExtractor
 from common.cli import ArgumentParser, run
 from common.errors import OptionError
 from common.evaluation.metrics import FLOOR_DB, speech_pairs
 from common.files import read_text
-from common.synthesis import Voice, load_voice
+from common.synthesis.loading import load_voice
+from common.synthesis.voice import Voice
 from scripts.benchmarks.table import machine, markdown
 from scripts.datasets.embedded_corpus import READER, normalize
 from scripts.launch import ROOT

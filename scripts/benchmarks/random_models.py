@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.audio import save_wav
-from common.checkpoints import Checkpoint, save_checkpoint
+from common.audio.wav import save_wav
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig, to_plain
 from common.files import write_json, write_text

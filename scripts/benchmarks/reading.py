@@ -21,11 +21,11 @@ import numpy as np
 import soundfile
 import soxr
 
-from common.audio import decode, load_wav
+from common.audio.decoding import decode
 from common.audio.levels import find_sound
+from common.audio.wav import load_wav
 from common.cli import ArgumentParser, run
-from common.importing import AlignedReading, align_reading
-from common.importing.cutting import CONFIDENT
+from common.importing.cutting import CONFIDENT, AlignedReading, align_reading
 from common.importing.frames import RATE
 from scripts.benchmarks.table import machine, markdown
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.synthesis import read_phrases
+from common.synthesis.phrases import read_phrases
 from scripts.benchmarks.table import Row, machine, markdown
 from scripts.launch import ROOT
 

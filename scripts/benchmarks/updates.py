@@ -20,9 +20,9 @@ from common.cli import ArgumentParser, run
 from common.distributed import processes
 from common.precision import prepare_computing
 from common.registry import available_models
-from common.training import Trainer
 from common.training.options import parse_command_line
 from common.training.start import build_trainer, read_command
+from common.training.trainer import Trainer
 from scripts.benchmarking import SETTINGS
 from scripts.benchmarks.published import published_speed
 from scripts.benchmarks.random_models import COLUMNS, LIST, draw_lengths, make_corpus

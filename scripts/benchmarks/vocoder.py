@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.checkpoints import load_for_inference, open_checkpoint
+from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, ComputingOptions, run
 from common.options import add_options, read_options
 from common.precision import Precision, prepare_computing

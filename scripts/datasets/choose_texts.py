@@ -22,7 +22,7 @@ from common.errors import InputError, shown
 from common.files import read_lines, write_text
 from common.options import add_options, option, read_options
 from common.progress import progress
-from common.text import TextFrontEnd
+from common.text.front_end import TextFrontEnd
 from common.text.options import TextOptions, text_config
 
 _NAME = re.compile(r"\w[\w.-]*")

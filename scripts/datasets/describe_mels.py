@@ -9,14 +9,15 @@ otherwise; `extract_mels.py` has the same ones, and its other options are ignore
 
 from pathlib import Path
 
-from common.audio import MelExtractor, check_wav
+from common.audio.mel import MelExtractor
 from common.audio.options import AudioOptions, read_audio_config
-from common.checkpoints import open_checkpoint
+from common.audio.wav import check_wav
+from common.checkpoints.loading import open_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import audio_preset, to_plain
 from common.extraction.arguments import add_mel_options
 from common.files import write_json
-from common.importing import check_recordings
+from common.importing.advice import check_recordings
 from common.options import read_options
 from scripts.datasets.make_filelists import find_recordings
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import tgt
 import torch
 
-from common.audio import save_wav
+from common.audio.wav import save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
-from common.text import EspeakSpeech, Speaker, get_cleaner
+from common.text.cleaners import get_cleaner
+from common.text.espeak import EspeakSpeech, Speaker
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.

@@ -17,16 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from common.audio import check_wav, decode, save_wav
+from common.audio.decoding import decode
 from common.audio.levels import find_sound
 from common.audio.loudness import loudness_meter
+from common.audio.wav import check_wav, save_wav
 from common.cli import ArgumentParser, run
 from common.errors import AudioError, InputError, OptionError, OutputError, shown
 from common.files import read_json, read_lines, write_json, write_text, writing
-from common.importing import ImportOptions, level_and_trim, safe_name
-from common.importing.options import SPEAKERS, USUAL_RATE
+from common.importing.clips import level_and_trim
+from common.importing.options import SPEAKERS, USUAL_RATE, ImportOptions
+from common.importing.recordings import safe_name
 from common.options import add_options, option, read_options
-from common.pages import text_table
+from common.pages.tables import text_table
 from common.progress import Progress, progress
 from common.signals import ended_by
 from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, find_phones, read_texts

@@ -175,7 +175,7 @@ def main() -> int:
         others = sorted((options.dataset_path / "wavs").glob(f"{glob.escape(absent)}.*"))
         found = f"but {others[0].name} is{name_import(options.dataset_path)}" if others else "but metadata.csv lists it"
         raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, {found}")
-    from common.importing import check_recordings, long_clips, note_faults  # here, as they load PyTorch
+    from common.importing.advice import check_recordings, long_clips, note_faults  # here, as they load PyTorch
 
     lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.audio import check_wav, load_wav, save_wav
+from common.audio.wav import check_wav, load_wav, save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.extraction import map_in_processes
+from common.extraction.batches import map_in_processes
 from common.files import read_lines, write_text
 from jasper.manifest import manifest_bytes
 from jasper.waveform import change_speed

@@ -17,11 +17,11 @@ import soundfile
 import torch
 from parselmouth.praat import call
 
-from common.audio import save_wav
+from common.audio.wav import save_wav
 from common.cli import ArgumentParser, run
 from common.files import write_text
 from common.progress import progress
-from common.text import Speaker
+from common.text.espeak import Speaker
 from scripts.datasets.embedded_corpus import SENTENCES, normalize, read_sentences
 from scripts.datasets.make_filelists import read_metadata
 from scripts.variables import HELD_BACK

@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.audio import load_wav, save_wav
-from common.checkpoints import checkpoint_path
+from common.audio.wav import load_wav, save_wav
+from common.checkpoints.checkpoint import checkpoint_path
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.evaluation.metrics import compare_speech
 from common.options import add_options, option, read_options
-from common.synthesis import Phrase, read_phrases
+from common.synthesis.phrases import read_phrases
+from common.synthesis.utterances import Phrase
 from scripts.datasets.embedded_corpus import READER, SENTENCES, make_corpus, normalize, read_sentences
 from scripts.launch import ROOT, given, run_or_print
 

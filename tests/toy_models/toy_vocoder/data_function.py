@@ -6,7 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.data import Batch, Filelists, RecordingDataset, input_mel_extractor
+from common.data.batch import Batch
+from common.data.filelist import Filelists
+from common.data.recordings import RecordingDataset, input_mel_extractor
 from toy_vocoder.options import TrainingOptions
 
 

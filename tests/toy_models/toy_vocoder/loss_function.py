@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.training import LogStyle, Networks, Objective, Phase, Term
+from common.training.objective import LogStyle, Networks, Objective, Phase, Term
 from toy_vocoder.data_function import ToyBatch
 from toy_vocoder.options import TrainingOptions
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig
-from common.synthesis import VocoderSettings
+from common.synthesis.vocoder import VocoderSettings
 from common.text.config import TextConfig
 from toy_vocoder.options import InferenceOptions, TrainingOptions
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.options import option
-from common.training import Optimization, TrainingRequest, TrainingSetup
+from common.training.optim import Optimization
 from common.training.options import RunOptions
+from common.training.settings import TrainingRequest, TrainingSetup
 
 RECIPE = RunOptions(
     epochs=2, batch_size=2, optimizer="adam", learning_rate=0.01, weight_decay=0.0, grad_clip_thresh=float("inf")

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio import MelExtractor, load_wav
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
 from common.config import AudioConfig
-from common.data import Batch, Filelists, paths_of, read_filelist
+from common.data.batch import Batch
+from common.data.filelist import Filelists, paths_of, read_filelist
 from common.data.text_mel import Transcripts
 from common.text.config import TextConfig
 from toy_voice.options import TrainingOptions

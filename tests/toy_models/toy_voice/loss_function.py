@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn import mask_from_lengths
-from common.training import LogStyle, Networks, Objective, Phase, Term
+from common.nn.layers import mask_from_lengths
+from common.training.objective import LogStyle, Networks, Objective, Phase, Term
 from toy_voice.data_function import ToyBatch
 from toy_voice.options import TrainingOptions
 

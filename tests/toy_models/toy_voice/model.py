@@ -6,10 +6,10 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from common.config import AudioConfig
-from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput
-from common.text import TextFrontEnd
+from common.nn.layers import mask_from_lengths
+from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 from toy_voice.options import InferenceOptions, TrainingOptions
 
 

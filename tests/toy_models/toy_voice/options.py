@@ -5,8 +5,9 @@ from pathlib import Path
 
 from common.options import group, option
 from common.text.options import TextOptions, text_config
-from common.training import Optimization, TrainingRequest, TrainingSetup
+from common.training.optim import Optimization
 from common.training.options import RunOptions
+from common.training.settings import TrainingRequest, TrainingSetup
 
 RECIPE = RunOptions(
     epochs=2, batch_size=2, optimizer="adam", learning_rate=0.01, weight_decay=0.0, grad_clip_thresh=float("inf")
