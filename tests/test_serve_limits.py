@@ -20,7 +20,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
 
 import httpx
 import pytest
@@ -480,19 +479,20 @@ class RecordingVoice:
     sampling_rate = 10
     audio = SimpleNamespace(hop_length=10, sampling_rate=10)
     controls = SimpleNamespace(seed=1)
-    failures: ClassVar[dict] = {}
 
     def __init__(self, *, n_pieces: int = 3) -> None:
         self.batches: list[list[str]] = []
         self.turns: list[str] = []
         self._n_pieces = n_pieces
+        self.synthesizer = self
 
     def generate(self, batch) -> list:
         self.batches.append([item.text for item in batch])
         if any(item.text == "bad" for item in batch):
             raise InputError("bad: cannot be spoken")
         lengths = [self._n_pieces * (10 if item.text == "long" else 1) for item in batch]
-        return [SimpleNamespace(item=item, mel=torch.zeros(1, length)) for item, length in zip(batch, lengths)]
+        mels = [torch.zeros(1, length) for length in lengths]
+        return [SimpleNamespace(item=item, mel=mel, failure="") for item, mel in zip(batch, mels)]
 
     def pieces(self, result) -> Iterator[Tensor]:
         for _ in range(result.mel.size(1)):
