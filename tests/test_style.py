@@ -302,22 +302,22 @@ def test_each_import_across_layers_breaks_its_contract_alone(breach: str, layere
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
     "flat files of common/": 2122,
-    "audio, nn": 1753,
+    "audio, nn": 1754,
     "text": 5081,
     "data": 969,
     "checkpoints": 1459,
     "training": 2360,
     "synthesis": 3341,
     "recognition": 444,
-    "serving": 2343,
+    "serving": 2344,
     "extraction": 1323,
     "importing": 1994,
     "evaluation, data_report, pages": 2485,
-    "the six models": 9220,
+    "the six models": 9239,
     "scripts": 6076,
     "platform": 312,
     "files at the root, speech_toolkit": 500,
-    "tests": 36522,
+    "tests": 36577,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
