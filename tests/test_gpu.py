@@ -1,7 +1,5 @@
 """What only shows on a GPU: run with `bash scripts/test.sh -m gpu`."""
 
-import itertools
-import threading
 from pathlib import Path
 
 import pytest
@@ -25,7 +23,6 @@ from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.logger import read_log
-from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import Controls
 from common.training.objective import Networks
 from fastpitch.config import ModelConfig
@@ -188,44 +185,3 @@ def test_a_vocoders_training_on_the_gpu_is_that_on_the_cpu(recordings: Path, tmp
     assert train.main(vocoder_options(recordings, tmp_path / "gpu", "--epochs", "2", *_ON_GPU)) == 0
     for name in ("train_d_loss", "train_g_loss", "train_mel_loss", "val_mel_loss"):
         assert losses(tmp_path / "gpu", name) == pytest.approx(losses(tmp_path / "cpu", name), rel=3e-3)
-
-
-def test_a_recording_that_fails_leaves_stream_and_random_numbers_as_they_were():
-    device, recorder, stream = torch.device("cuda"), GraphRecorder(), torch.cuda.current_stream()
-    torch.cuda.manual_seed(1)
-    expected = torch.rand(3, device=device)
-    torch.cuda.manual_seed(1)
-    with pytest.raises(RuntimeError):
-        recorder.record(lambda: torch.rand(3, device=device).sum().item())  # which waits
-    assert torch.cuda.current_stream() == stream
-    assert torch.equal(torch.rand(3, device=device), expected)
-    torch.cuda.manual_seed(1)
-    replay, drawn = GraphRecorder().record(lambda: torch.rand(3, device=device))
-    replay()
-    assert torch.equal(drawn, expected)
-
-
-def test_work_is_recorded_while_another_thread_allocates_and_waits():
-    """As the thread does that pins batches."""
-    device, recorder, recorded = torch.device("cuda"), GraphRecorder(), threading.Event()
-    weight, started = torch.ones(64, 64, device=device), threading.Event()
-
-    def pin() -> None:
-        for size in itertools.count(1):
-            torch.empty(size, 4096).pin_memory()
-            torch.cuda.Event().query()
-            started.set()
-            if recorded.is_set():
-                return
-
-    thread = threading.Thread(target=pin)
-    thread.start()
-    try:
-        started.wait()
-        recorder.run(lambda: weight @ weight)
-        replay, product = recorder.record(lambda: torch.stack([weight @ weight for _ in range(200)]).sum(0))
-    finally:
-        recorded.set()
-        thread.join()
-    replay()
-    assert torch.equal(product, torch.full_like(weight, 200 * 64))

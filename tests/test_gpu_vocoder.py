@@ -91,6 +91,10 @@ def test_a_recording_that_fails_leaves_stream_and_random_numbers_as_they_were():
         GraphRecorder("x").capture(wait)
     assert torch.cuda.current_stream() == stream
     assert torch.equal(torch.rand(3, device=device), expected)
+    replay, drawn = GraphRecorder("x").capture(lambda: torch.rand(3, device=device))
+    torch.cuda.manual_seed(1)
+    replay()
+    assert torch.equal(drawn, expected)
 
 
 def test_work_is_recorded_while_another_thread_allocates_and_waits():

@@ -14,14 +14,6 @@ B = TypeVar("B", bound="Batch")
 
 
 @dataclass(frozen=True)
-class Longest:
-    """The most that utterances of a training have."""
-
-    frames: int
-    symbols: int
-
-
-@dataclass(frozen=True)
 class Batch:
     """Base of a model's batch: named tensors, and the utterances' names for error messages.
 

@@ -97,7 +97,7 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
 
     @property
     def seed(self) -> int:
-        """Of the random numbers that the text-to-mel model uses."""
+        """The seed of the text-to-mel model's random numbers."""
         return self.voice.synthesizer.controls.seed
 
     @property

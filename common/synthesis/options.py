@@ -68,7 +68,7 @@ class CommandOptions:
         names=("-o",),
         writes=True,
     )
-    show: bool = option(False, "print what will be said, as words and as symbols, and speak nothing")
+    show: bool = option(False, "print the text as words and as symbols, without speaking it")
     stdout_format: str = option(
         "wav", "what standard output gets: a WAV, or 16-bit integers without header", choices=("wav", "pcm")
     )
