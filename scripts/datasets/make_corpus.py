@@ -36,9 +36,8 @@ from scripts.datasets.speech_server import ServerError, SpeechServer, read_addre
 
 _CARD = "corpus.json"
 _END = 0.02  # s of sound before it ends
-_LOUD_END = (
-    -15.0
-)  # dB relative to the speech: whole sentences end below -28, more than half of those that are cut above
+# dB relative to the speech: whole sentences end below -28, more than half of those that are cut above.
+_LOUD_END = -15.0
 _SILENT = 1e-4  # of full scale: samples below at the end were added to the sound
 _SILENCES = 2 * ImportOptions.silence  # s, at the ends of a clip
 _ENOUGH = 8  # clips that say how fast their voice is
@@ -86,7 +85,7 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
         InputError: the server cannot be reached, or refuses the first text of a voice.
     """
     folder, several = options.output, len(options.voice) > 1
-    card = _claim_folder(options)
+    card = _prepare_folder(options)
     phones = find_phones(texts, language=options.g2p_language)
     readings = [
         Reading(f"{safe_name(voice)}/{one}" if several else one, voice, texts[one], len(phones[one]))
@@ -120,7 +119,7 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
     return int(not clips)
 
 
-def _claim_folder(options: ReadingOptions) -> dict[str, Any]:
+def _prepare_folder(options: ReadingOptions) -> dict[str, Any]:
     """Write who reads into the folder, and return it; OptionError where something else is there, or names clash."""
     if len({safe_name(voice).lower() for voice in options.voice}) < len(options.voice):
         raise OptionError(f"--voice {' '.join(options.voice)}: two of them would have the same folder")
