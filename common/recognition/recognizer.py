@@ -1,6 +1,8 @@
 """A speech-to-text model that is ready to transcribe recordings, lists and waves, and the errors of transcripts."""
 
+import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -86,6 +89,23 @@ class Transcription:
         """Against the reference, where there is one."""
         return None if self.reference is None else error_counts([self.reference], [self.text])
 
+    @property
+    def words(self) -> list[tuple[str, float, float]]:
+        """Each word with its start and end (s), where CTC emits its characters; [] without ``log_probs``.
+
+        Times are those of a recording that was transcribed without leading silence (``pad_leading`` 0).
+        """
+        if self.log_probs is None:
+            return []
+        best = self.log_probs.argmax(dim=1)
+        is_new = best != F.pad(best[:-1], (1, 0), value=-1)
+        runs = [*is_new.nonzero().flatten().tolist(), len(best)]  # frames at which the likeliest label changes
+        blank = self.log_probs.size(1) - 1
+        spans = [(start, end) for start, end in itertools.pairwise(runs) if best[start] != blank]  # of the characters
+        second = len(best) / max(self.duration, 1e-6)  # frames
+        words = re.finditer(r"\S+", self.text) if len(spans) == len(self.text) else ()
+        return [(one[0], spans[one.start()][0] / second, spans[one.end() - 1][1] / second) for one in words]
+
 
 @dataclass(frozen=True)
 class Recognizer:
@@ -118,7 +138,11 @@ class Recognizer:
         )
 
     def transcribe(
-        self, speech: str | Path | Tensor | Sequence[str | Path | Tensor], *, sampling_rate: int | None = None
+        self,
+        speech: str | Path | Tensor | Sequence[str | Path | Tensor],
+        *,
+        sampling_rate: int | None = None,
+        with_log_probs: bool = False,
     ) -> list[Transcription]:
         """Transcribe a recording, folder or list by its path, several of them, or waves (T,).
 
@@ -127,7 +151,7 @@ class Recognizer:
         Raises:
             InputError: a recording cannot be read; names its entry.
         """
-        return list(self.transcripts(self._items(speech, sampling_rate), times=[]))
+        return list(self.transcripts(self._items(speech, sampling_rate), times=[], with_log_probs=with_log_probs))
 
     def transcripts(
         self, items: Sequence[SpeechItem], *, times: list[float], with_log_probs: bool = False

@@ -4,11 +4,11 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 logger = logging.getLogger("serve")
-_TIME = "%Y-%m-%d %H:%M:%S"
 
 
 @dataclass
@@ -16,13 +16,14 @@ class RequestRecord:
     """What one request asked for, and how it was answered."""
 
     what: str  # method and path, or the protocol and its event
-    endpoint: str  # in the figures
+    endpoint: str  # in the metrics
     status: int = 0  # as of HTTP; 0: the answer has not begun
     characters: int | None = None  # of the text; None: there is none
     sound: float | None = None  # s that were sent or transcribed
     first_byte: float | None = None  # s to the first byte of the answer's body, or to the first sound
     seconds: float = 0.0  # in all
     error: str | None = None  # what the client was told
+    stop_work: Callable[[], None] = lambda: None  # called when the request ends, however that happens
     _began: float = field(default_factory=time.monotonic, repr=False)
 
     def begin_answer(self) -> None:
@@ -30,13 +31,10 @@ class RequestRecord:
         if self.first_byte is None:
             self.first_byte = time.monotonic() - self._began
 
-    def finish(self) -> float:
-        """The seconds that the request took; called when its answer has ended."""
+    def finish(self) -> None:
+        """End the request's work, and write its line."""
+        self.stop_work()
         self.seconds = time.monotonic() - self._began
-        return self.seconds
-
-    def log(self) -> None:
-        """Write the request's line."""
         logger.info("%s", self.line, extra={"request": self})
 
     @property
@@ -72,7 +70,7 @@ class _TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = super().format(record)
-        return f"{self.formatTime(record, _TIME)} {line}" if hasattr(record, "request") else line
+        return f"{self.formatTime(record, '%Y-%m-%d %H:%M:%S')} {line}" if hasattr(record, "request") else line
 
 
 class _JsonFormatter(logging.Formatter):
@@ -86,9 +84,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 def start_logging(form: str) -> None:
-    """Write warnings of all parts, and a line for each request, on stderr as ``form`` says: text or json; off: only
-    warnings.
-    """
+    """Write warnings, and a line for each request, to stderr as ``form`` says: text or json; off: warnings alone."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter() if form == "json" else _TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

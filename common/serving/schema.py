@@ -26,9 +26,9 @@ class _Request(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_unread(cls, fields: Any) -> Any:
-        if not isinstance(fields, dict) or not (unread := [name for name in fields if name in _UNREAD]):
+        if not isinstance(fields, dict):
             return fields
-        if given := [name for name in unread if fields[name] is not None]:
+        if given := [name for name in fields if name in _UNREAD and fields[name] is not None]:
             logger.info("note: ignored, as no model here reads it: %s", ", ".join(given))
         return {name: value for name, value in fields.items() if name not in _UNREAD}
 
@@ -55,6 +55,7 @@ class SpeechRequest(_Request):
         None, description="voice: the vocoder follows the given pitch"
     )
     seed: int | None = Field(None, ge=0, lt=2**63, description="of everything random")
+    show: bool | None = Field(None, description="true: JSON with input in words and phones; nothing is spoken")
     timings: bool | None = Field(None, description="true: JSON with sound, words, prosody, mel; sse: of each utterance")
 
     @field_validator("voice", mode="before")
@@ -69,7 +70,7 @@ class SpeechRequest(_Request):
             raise ValueError("input: give a text or SSML in input, or a table in prosody, and not both")
         if self.input is not None and not self.input.strip():
             raise ValueError("input: there is nothing to speak in it")
-        if self.like is not None and self.input is None:
+        if self.input is None and self.like is not None:
             raise ValueError("like: a recording of the text in input; give that too")
         return self
 
@@ -77,8 +78,8 @@ class SpeechRequest(_Request):
 class TranscriptionRequest(_Request):
     """What to transcribe, and how to answer."""
 
-    file: UploadFile = Field(description="a WAV, FLAC, Ogg or MP3 file")
+    file: UploadFile = Field(description="a recording, such as a WAV, FLAC, Ogg, MP3, M4A or WebM file")
     model: str | None = Field(None, description=_MODEL)
     response_format: Literal["json", "text", "verbose_json", "srt", "vtt"] = Field(
-        "json", description="form of the transcript"
+        "json", description="form of the transcript; srt and vtt are subtitles, verbose_json has times"
     )

@@ -85,7 +85,7 @@ class Server(uvicorn.Server):
         """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
         super().__init__(
             uvicorn.Config(
-                service.gate,
+                service.asgi,
                 log_config=None,
                 log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
                 access_log=False,

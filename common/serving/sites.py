@@ -6,13 +6,14 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from common.errors import shown
 from common.serving.errors import ApiError
 
 # Domains in which nobody can register a name that leads elsewhere: those of one machine, of LANs and of containers.
 _PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".corp", ".test", ".svc")
-_EXPOSED = "X-Sampling-Rate, Retry-After"  # headers that pages of other origins may read
 
 
 class Sites:
@@ -25,18 +26,14 @@ class Sites:
     def __init__(self, allowed: Collection[str] = (), *, host: str = "") -> None:
         """``allowed`` are origins as `read_origin` gives them, and their hosts are names of this server, as is ``host``
         that it listens on."""
-        self._allowed = frozenset(allowed)
+        self.allowed = frozenset(allowed)
         hosts = (_hostname(one.partition("://")[2]) for one in allowed)
         self._names = {host.lower(), socket.gethostname().lower(), *hosts}
-
-    def allows(self, origin: str) -> bool:
-        """Whether an option allows this origin."""
-        return bool(origin) and not self._allowed.isdisjoint((origin, "*"))
 
     def check(self, headers: Headers) -> None:
         """Raise ApiError for a request that a page of another site made."""
         host, origin, site = (headers.get(name, "") for name in ("host", "origin", "sec-fetch-site"))
-        if self.allows(origin):
+        if origin and not self.allowed.isdisjoint((origin, "*")):
             return
         if host and not self._is_own(_hostname(host)):  # HTTP/1.0, which browsers don't send, has none
             what = f"Host {shown(host)} is no name of this server; start it with --allow-origin http(s)://NAME or a key"
@@ -48,24 +45,20 @@ class Sites:
 
     def _is_own(self, name: str) -> bool:
         """Whether a host is a name of this server, or one that no site of others can have: an address, or no domain."""
-        return "*" in self._allowed or "." not in name or name in self._names or name.endswith(_PRIVATE) or _is_ip(name)
+        return "*" in self.allowed or "." not in name or name in self._names or name.endswith(_PRIVATE) or _is_ip(name)
 
-    def answer_headers(self, origin: str) -> dict[str, str]:
-        """What lets a page of an allowed origin read an answer."""
-        if not self.allows(origin):
-            return {}
-        named = "*" if "*" in self._allowed else origin
-        return {"Access-Control-Allow-Origin": named, "Access-Control-Expose-Headers": _EXPOSED, "Vary": "Origin"}
-
-
-def preflight_headers(headers: Headers) -> dict[str, str]:
-    """What a browser asks for before the request of a page of an allowed origin."""
-    return {
-        "Access-Control-Allow-Methods": "GET, HEAD, POST",
-        "Access-Control-Allow-Headers": headers.get("access-control-request-headers", "authorization, content-type"),
-        "Access-Control-Allow-Private-Network": "true",
-        "Access-Control-Max-Age": "600",
-    }
+    def share(self, app: ASGIApp) -> ASGIApp:
+        """The application, whose answers pages of the allowed origins can read (CORS)."""
+        if not self.allowed:
+            return app
+        return CORSMiddleware(
+            app,
+            allow_origins=self.allowed,
+            allow_methods=("GET", "HEAD", "POST"),
+            allow_headers=("*",),
+            allow_private_network=True,
+            expose_headers=("X-Sampling-Rate", "Retry-After"),
+        )
 
 
 def _hostname(netloc: str) -> str:

@@ -11,7 +11,7 @@ import soxr
 from torch import Tensor
 
 from common.audio.wav import SOUND_FORMATS, rate_for, to_int16, wav_header
-from common.errors import AudioError, shown
+from common.errors import AudioError
 from common.synthesis.imitation import load_recording
 
 _OPUS_RATES, _MPEG_RATES = SOUND_FORMATS[".opus"].rates, SOUND_FORMATS[".mp3"].rates
@@ -41,8 +41,6 @@ _SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}
 _BIT_RATE = 64_000  # bits/s of Opus and AAC
 _SHORT_PAGES = {"page_duration": "20000"}  # us; of Ogg, so that what is encoded goes out at once
 _BLOCK = 1 << 16  # samples that are encoded or decoded at once
-_RECORDED_RATES = (4000, 192_000)  # Hz
-_MAX_CHANNELS = 8
 
 
 class Encoder:
@@ -140,13 +138,6 @@ def wav_bytes(wave: Tensor, *, sampling_rate: int) -> bytes:
     file = io.BytesIO()
     soundfile.write(file, to_int16(wave.numpy()), sampling_rate, subtype="PCM_16", format="WAV")
     return file.getvalue()
-
-
-def check_form(what: str, rate: int, channels: int) -> None:
-    """Raise AudioError for a recording of a rate (Hz) or number of channels that no recorder has."""
-    if not (_RECORDED_RATES[0] <= rate <= _RECORDED_RATES[1] and 1 <= channels <= _MAX_CHANNELS):
-        wanted = f"expected {_RECORDED_RATES[0]} to {_RECORDED_RATES[1]} Hz and 1 to {_MAX_CHANNELS} channels"
-        raise AudioError(f"{what}: {shown(rate)} Hz and {shown(channels)} channels, {wanted}")
 
 
 def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:

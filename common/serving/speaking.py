@@ -7,22 +7,21 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from common.config import to_plain
 from common.errors import InputError, shown
-from common.serving.errors import ApiError, error_body, without_options
-from common.serving.log import RequestRecord
+from common.serving.errors import ApiError, api_error
 from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
 from common.synthesis.imitation import imitate, load_recording
 from common.synthesis.speech import Speech, parse_prosody
-from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, silences
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols
 from common.synthesis.voice import Voice
 from common.text.prosody import Style
 from common.text.ssml import has_markup
@@ -32,6 +31,7 @@ _LONGEST_UTTERANCE = 120.0  # s
 _LONGEST = 900.0  # s
 _SYMBOL = 0.06  # s, about, at the usual rate
 _WRITTEN_OUT = 4  # symbols that a text may have when it is written out, for each character that it may have
+Item = TypeVar("Item")
 
 
 def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> tuple[list[SynthesisInput], str]:
@@ -118,115 +118,79 @@ def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None
         raise InputError(f"{where}: {total:.0f} s of pauses and given durations; this server's limit is {_LONGEST:g}")
 
 
-class Answer:
-    """The sound of a job, of which the first piece is there before the answer begins: what fails before is an error."""
+async def begun(items: AsyncIterator[Item]) -> AsyncIterator[Item]:
+    """The same items, the first of which is there already: what fails before it is no answer that is cut, but an error.
 
-    def __init__(self, job: SpeechJob, record: RequestRecord) -> None:
-        """``record`` learns how much is sent."""
-        self._n_symbols = sum(item.length for item in job.inputs)
-        self._n_samples = 0
-        self._job = job
-        self._record = record
-        self._first: Tensor | None = None
+    Raises:
+        Exception: what the work failed with.
+    """
+    first = await anext(items)
 
-    async def start(self) -> None:
-        """Wait for the first piece.
+    async def all_items() -> AsyncIterator[Item]:
+        yield first
+        async for one in items:
+            yield one
 
-        Raises:
-            Exception: what the work failed with.
-        """
-        self._first = await self._take_piece()
-
-    async def _take_piece(self) -> Tensor | None:
-        """The next piece (T_i,) of the sound; None after the last one."""
-        while isinstance(result := await self._job.take(), SynthesisResult):
-            pass
-        return result
-
-    async def pieces(self) -> AsyncIterator[Tensor]:
-        """The pieces (T_i,) of the sound; `start` comes first."""
-        wave = self._first
-        while wave is not None:
-            self._n_samples += len(wave)
-            self._record.sound = self._n_samples / self._job.voice.sampling_rate
-            yield wave
-            wave = await self._take_piece()
-
-    async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
-        """The bytes of a file."""
-        async for wave in self.pieces():
-            if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
-                yield data
-        if data := encoder.finish():
-            yield data
-
-    async def events(self, encoder: Encoder) -> AsyncIterator[bytes]:
-        """Speech as server-sent events in OpenAI's form; an error after the first event is an event too."""
-        try:
-            async for data in self.encoded(encoder):
-                yield _event({"type": "speech.audio.delta", "audio": _base64(data)})
-        except InputError as error:
-            yield _event({"type": "error", **error_body(ApiError(500, without_options(str(error))))})
-            return
-        n_frames = self._n_samples // self._job.voice.audio.hop_length
-        usage = {"input_tokens": self._n_symbols, "output_tokens": n_frames}
-        yield _event({"type": "speech.audio.done", "usage": usage | {"total_tokens": sum(usage.values())}})
+    return all_items()
 
 
-def _event(data: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(data)}\n\n".encode()
+async def pieces_of(job: SpeechJob) -> AsyncIterator[Tensor]:
+    """The pieces (T_i,) of a job's sound."""
+    while (made := await job.take()) is not None:
+        if isinstance(made, Tensor):
+            yield made
+
+
+async def utterances_of(job: SpeechJob) -> AsyncIterator[SynthesisResult]:
+    """A job's utterances, each as soon as its sound is complete."""
+    pieces: list[Tensor] = []
+    while (made := await job.take()) is not None:
+        if isinstance(made, Tensor):
+            pieces.append(made)
+            continue
+        yield replace(made, wave=torch.cat(pieces))
+        pieces = []
 
 
 async def whole_speech(job: SpeechJob) -> Speech:
-    """All of a job's sound, with what is known of it.
-
-    Raises:
-        Exception: what the work failed with.
-    """
-    return job.voice.join([part async for part in spoken_parts(job)])
+    """All of a job's sound, with what is known of it."""
+    return job.voice.join([part async for part in utterances_of(job)])
 
 
-async def spoken_parts(job: SpeechJob) -> AsyncIterator[SynthesisResult]:
-    """A job's utterances, each as soon as its sound is complete.
-
-    Raises:
-        Exception: what the work failed with.
-    """
-    audio = job.voice.audio
-    while (made := await job.take()) is not None:
-        assert isinstance(made, SynthesisResult)
-        pieces: list[Tensor] = []
-        n_left = (made.mel.size(1) + sum(silences(made.item, audio))) * audio.hop_length
-        while n_left > 0 and isinstance(piece := await job.take(), Tensor):
-            pieces.append(piece)
-            n_left -= len(piece)
-        yield replace(made, wave=torch.cat(pieces))
+async def encoded(job: SpeechJob, encoder: Encoder) -> AsyncIterator[bytes]:
+    """A job's sound as the bytes of a file."""
+    async for wave in pieces_of(job):
+        if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
+            yield data
+    if data := encoder.finish():
+        yield data
 
 
-async def described_events(
-    first: SynthesisResult,
-    others: AsyncIterator[SynthesisResult],
-    job: SpeechJob,
-    record: RequestRecord,
-    *,
-    warning: str,
-) -> AsyncIterator[bytes]:
-    """Each utterance as `described`, as a server-sent event; an error after the first one is an event too.
+async def audio_events(job: SpeechJob, encoder: Encoder) -> AsyncIterator[dict[str, Any]]:
+    """A job's sound as OpenAI's events."""
+    async for data in encoded(job, encoder):
+        yield {"type": "speech.audio.delta", "audio": _base64(data)}
+    n_frames = round((job.record.sound or 0.0) * job.voice.sampling_rate / job.voice.audio.hop_length)
+    usage = {"input_tokens": job.n_symbols, "output_tokens": n_frames, "total_tokens": job.n_symbols + n_frames}
+    yield {"type": "speech.audio.done", "usage": usage}
 
-    ``record`` learns how much is sent.
-    """
-    part: SynthesisResult | None = first
+
+async def described_events(job: SpeechJob, *, warning: str) -> AsyncIterator[dict[str, Any]]:
+    """Each utterance of a job as `described`."""
+    async for part in utterances_of(job):
+        body = await asyncio.to_thread(described, job.voice.join([part]), warning=warning)
+        yield {"type": "speech.utterance", "part": part.item.part, "n_parts": part.item.n_parts, **body}
+        warning = ""
+    yield {"type": "speech.done"}
+
+
+async def server_sent(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[str]:
+    """Events as they are sent; an error is one too."""
     try:
-        while part is not None:
-            speech = job.voice.join([part])
-            record.sound = (record.sound or 0.0) + speech.duration
-            body = await asyncio.to_thread(described, speech, warning=warning if part is first else "")
-            yield _event({"type": "speech.utterance", "part": part.item.part, "n_parts": part.item.n_parts, **body})
-            part = await anext(others, None)
-    except InputError as error:
-        yield _event({"type": "error", **error_body(ApiError(500, without_options(str(error))))})
-        return
-    yield _event({"type": "speech.done"})
+        async for event in events:
+            yield f"data: {json.dumps(event)}\n\n"
+    except Exception as error:
+        yield f"data: {json.dumps({'type': 'error', **api_error(error).body})}\n\n"
 
 
 def described(speech: Speech, *, warning: str) -> dict[str, Any]:

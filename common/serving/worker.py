@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from common.recognition.recognizer import Recognizer, Transcription
-from common.serving.gate import Metrics
+from common.serving.log import RequestRecord
+from common.serving.metrics import Metrics
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, silences
 from common.synthesis.voice import Voice
 
@@ -35,29 +36,28 @@ Result = TypeVar("Result")
 class Job(Generic[Result]):
     """Results of one request's work, in order, from the worker's thread to the coroutine that made the job."""
 
-    def __init__(self) -> None:
+    def __init__(self, record: RequestRecord) -> None:
+        """The job is canceled when the request of the ``record`` ends."""
         self.is_over = False  # done, failed or canceled: there is no more work to do
         self.on_change: Callable[[], None] = lambda: None  # called when results were taken, and by `cancel`
+        self.record = record
+        record.stop_work = self.cancel
         self._loop = asyncio.get_running_loop()
         self._results: asyncio.Queue[tuple[Result | Exception | None, float]] = asyncio.Queue()
-        self._waiting = 0.0  # s of sound in _results, or on its way there
-        self._lock = threading.Lock()
+        self._made = self._taken = 0.0  # s of sound
 
     @property
     def is_full(self) -> bool:
         """Whether the worker has to wait for the client to take what there is."""
-        return self._waiting >= _AHEAD
+        return self._made - self._taken >= _AHEAD
 
-    def put(self, result: Result, *, seconds: float = 0.0) -> None:
-        """Hand over a result; called by the worker's thread."""
-        with self._lock:
-            self._waiting += seconds
-        self._send(result, seconds)
-
-    def end(self, error: Exception | None = None) -> None:
-        """Say that all is done, or what went wrong; called by the worker's thread."""
-        self.is_over = True
-        self._send(error, 0.0)
+    def put(self, result: Result | Exception | None, *, seconds: float = 0.0) -> None:
+        """Hand over a result, of so much sound, or the error that ends the job; None: all is done."""
+        if result is None or isinstance(result, Exception):
+            self.is_over = True
+        self._made += seconds
+        with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
+            self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
 
     def cancel(self) -> None:
         """Let the worker drop what is left to do; without effect on a job that is over."""
@@ -65,40 +65,29 @@ class Job(Generic[Result]):
         self.on_change()
 
     async def take(self) -> Result | None:
-        """The next result, or None after the last one.
-
-        Raises:
-            Exception: what the work failed with.
-        """
+        """The next result, or None after the last one; raises what the work failed with."""
         result, seconds = await self._results.get()
         if isinstance(result, Exception):
             raise result
-        with self._lock:
-            self._waiting -= seconds
+        if seconds:
+            self._taken += seconds
+            self.record.sound = self._taken
         self.on_change()
         return result
 
-    def _send(self, result: Result | Exception | None, seconds: float) -> None:
-        with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
-            self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
-
 
 class SpeechJob(Job[Tensor | SynthesisResult]):
-    """A text to speak. Its results are, for each utterance, its mel and then the pieces of its wave (T_i,)."""
+    """A text to speak. Its results are, for each utterance, the pieces of its wave (T_i,) and then what it was made of."""
 
-    def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput]) -> None:
-        super().__init__()
+    def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput], record: RequestRecord) -> None:
+        super().__init__(record)
         self.voice = voice
         self.inputs = deque(inputs)  # that wait to become mels
+        self.n_symbols = sum(item.length for item in inputs)
         self.mel: SynthesisResult | None = None  # that is made sound of
         self.pieces: Iterator[Tensor] = iter(())
         self.n_left = 0  # samples of them that are not made yet
         self.turn = 0  # when the last piece was made: a number that grows
-
-    @property
-    def seed(self) -> int:
-        """The seed of the text-to-mel model's random numbers."""
-        return self.voice.synthesizer.controls.seed
 
     @property
     def waits(self) -> bool:
@@ -110,14 +99,15 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
         mine, its = self.inputs[0], other.inputs[0]
         short, long = sorted((mine.length, its.length))
         alike = long <= max(_LONGEST_RATIO * short, short + _LITTLE)
-        return alike and mine.given == its.given and self.seed == other.seed
+        seeds = {job.voice.synthesizer.controls.seed for job in (self, other)}
+        return alike and mine.given == its.given and len(seeds) == 1
 
 
 class TranscriptionJob(Job[Transcription]):
     """A recording to transcribe: wave (T,) float32 at the recognizer's rate."""
 
-    def __init__(self, wave: Tensor) -> None:
-        super().__init__()
+    def __init__(self, wave: Tensor, record: RequestRecord) -> None:
+        super().__init__(record)
         self.wave = wave
 
 
@@ -187,7 +177,7 @@ class Worker:
         if first is None:
             return None
         alike = (job for job in self._speaking if job.waits and job is not first and job.fits(first))
-        return partial(self._generate, [first, *islice(alike, self._batch_size - 1)])
+        return partial(self._together, self._generate, [first, *islice(alike, self._batch_size - 1)])
 
     def _next_piece(self) -> Step | None:
         """A piece of sound of the request whose last one is longest ago."""
@@ -195,62 +185,53 @@ class Worker:
         if job is None:
             return None
         job.turn = next(self._turns)
-        return partial(self._sound, job)
+        return partial(self._together, self._make_piece, [job])
 
     def _next_transcripts(self) -> Step | None:
         jobs = list(islice(self._transcribing, self._batch_size))
-        return partial(self._transcribe, jobs) if jobs else None
+        return partial(self._together, self._transcribe, jobs) if jobs else None
+
+    def _together(self, work: Callable[[Sequence], None], jobs: Sequence[Job]) -> None:
+        """Do the work of jobs; where it fails each is tried alone, as it may be the fault of one."""
+        try:
+            work(jobs)
+        except Exception as error:  # one request's error must not fail the others
+            if len(jobs) == 1:
+                jobs[0].put(error)
+                return
+            if isinstance(error, torch.OutOfMemoryError):
+                logger.warning("warning: no memory for %d requests at once; give a smaller --batch-size", len(jobs))
+            for job in jobs:
+                self._together(work, [job])
 
     def _generate(self, jobs: Sequence[SpeechJob]) -> None:
-        try:
-            mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
-        except Exception as error:  # one request's error must not fail the others
-            self._fail(jobs, error, self._generate)
-            return
+        mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
         self._metrics.batch.labels("speech").observe(len(jobs))
         for job, mel in zip(jobs, mels):
             job.inputs.popleft()
             job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
             audio = job.voice.audio
             job.n_left = (mel.mel.size(1) + sum(silences(mel.item, audio))) * audio.hop_length
-            job.put(mel)
             if mel.failure:
                 logger.warning("warning: %s", mel.describe_failure())
 
-    def _sound(self, job: SpeechJob) -> None:
-        assert job.mel is not None
-        try:
-            piece = next(job.pieces)
-        except Exception as error:  # as above
-            job.end(error)
-            return
+    def _make_piece(self, jobs: Sequence[SpeechJob]) -> None:
+        (job,) = jobs
+        piece = next(job.pieces)
         seconds = len(piece) / job.voice.sampling_rate
         self._metrics.audio.inc(seconds)
         job.put(piece, seconds=seconds)
         job.n_left -= len(piece)
         if job.n_left <= 0:
+            job.put(job.mel)
             job.mel = None
             if not job.inputs:
-                job.end()
+                job.put(None)
 
     def _transcribe(self, jobs: Sequence[TranscriptionJob]) -> None:
         assert self._recognizer is not None
-        try:
-            found = self._recognizer.transcribe([job.wave for job in jobs])
-        except Exception as error:  # as above
-            self._fail(jobs, error, self._transcribe)
-            return
+        found = self._recognizer.transcribe([job.wave for job in jobs], with_log_probs=True)
         self._metrics.batch.labels("transcription").observe(len(jobs))
         for job, one in zip(jobs, found):
             job.put(one)
-            job.end()
-
-    def _fail(self, jobs: Sequence[Job], error: Exception, again: Callable) -> None:
-        """End a job with its error; of several, try each alone, as it may be the fault of one."""
-        if len(jobs) == 1:
-            jobs[0].end(error)
-            return
-        if isinstance(error, torch.OutOfMemoryError):
-            logger.warning("warning: no memory for %d requests at once; give a smaller --batch-size", len(jobs))
-        for job in jobs:
-            again([job])
+            job.put(None)

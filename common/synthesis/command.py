@@ -30,7 +30,6 @@ from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer, warn_of_failures
 from common.synthesis.utterances import Phrase, SynthesisInput, dropped_symbols, plan_batches
 from common.synthesis.voice import Voice
-from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.timing import take_turns
 
 
@@ -88,13 +87,10 @@ def speak(
 
 def show(items: Sequence[SynthesisInput], voice: Voice) -> None:
     """Print each utterance in words, and as phones if the voice reads some."""
-    has_phones = voice.front_end.config.input_type != "char" or voice.front_end.config.p_arpabet > 0
     for item in items:
         print(item.reading or item.text)
-        if has_phones:
-            symbols = [one.removeprefix("@") for one in item.symbols if one != EDGE_SILENCE]
-            gap = "" if voice.front_end.symbol_set == CODE_POINTS else " "
-            print(f"    {gap.join(symbols).replace(BOUNDARY, ' ')}")
+        if phones := voice.phones_of(item):
+            print(f"    {phones}")
 
 
 def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:

@@ -189,7 +189,7 @@ def subtitles(speech: Speech, kind: str) -> str:
 
     A cue holds words of one utterance in up to two lines.
     """
-    return subtitles_of([cue for utterance in speech.utterances for cue in _cues(utterance)], kind)
+    return subtitles_of([cue for utterance in speech.utterances for cue in cues_of(utterance)], kind)
 
 
 def subtitles_of(cues: Sequence[list[SpokenWord]], kind: str) -> str:
@@ -215,7 +215,7 @@ def _as_written(utterance: SpokenUtterance) -> Sequence[SpokenWord]:
     return [replace(word, text=piece.strip()) for word, piece in zip(utterance.words, pieces)]
 
 
-def _cues(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
+def cues_of(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
     """The words of an utterance, as many at once as can be read together; all of it where words have no times."""
     cue: list[SpokenWord] = []
     for word in _as_written(utterance) or (SpokenWord(utterance.text, utterance.start, utterance.end),):

@@ -35,6 +35,7 @@ from common.text.markdown import read_text
 from common.text.prosody import LIMITS, NEUTRAL, Style, combined
 from common.text.sentences import SENTENCE, TextUtterance, cut_early, split_utterances
 from common.text.ssml import Span
+from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.text.words import Word
 
 SHORTEST_PART = 40  # characters of a part of a sentence that is too long
@@ -189,6 +190,14 @@ class Voice:
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
             items = items or [replace(self._silent_input(utterances, phrase=phrase), dropped=dropped)]
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
+
+    def phones_of(self, item: SynthesisInput) -> str:
+        """The phones of an utterance as people write them; "" if the voice reads letters alone."""
+        if self.front_end.config.input_type == "char" and not self.front_end.config.p_arpabet:
+            return ""
+        symbols = [one.removeprefix("@") for one in item.symbols if one != EDGE_SILENCE]
+        gap = "" if self.front_end.symbol_set == CODE_POINTS else " "
+        return gap.join(symbols).replace(BOUNDARY, " ")
 
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
         """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
