@@ -36,8 +36,7 @@ from common.errors import InputError, OptionError
 from common.serving import gate, server
 from common.serving.app import Service
 from common.serving.errors import without_options
-from common.serving.log import RequestRecord, start_logging
-from common.serving.metrics import Metrics
+from common.serving.log import Metrics, RequestRecord, start_logging
 from common.serving.options import Limits
 from common.serving.server import Server, bind
 from common.serving.sites import Sites

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Annotated, Any
 
@@ -34,7 +34,6 @@ from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode
 from common.serving.transcripts import transcript_answer
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
 from common.synthesis.speech import Speech, subtitles
-from common.synthesis.utterances import SynthesisInput
 
 logger = logging.getLogger("serve")
 
@@ -82,19 +81,14 @@ class Service:
     async def _work(self, app: FastAPI) -> AsyncIterator[None]:
         """Within the block the networks work; answers that are not complete at its end stay so."""
         self._worker.start()
-        beside = None
-        if self._wyoming is not None:
-            from common.serving.wyoming import WyomingServer  # here, as the package is needed for it alone
+        async with AsyncExitStack() as stack:
+            stack.callback(self._text.shutdown, wait=False, cancel_futures=True)
+            stack.push_async_callback(asyncio.to_thread, self._worker.stop)
+            if self._wyoming is not None:
+                from common.serving import wyoming  # here, as the package is needed for it alone
 
-            beside = WyomingServer(self, self._wyoming)
-            await beside.start()
-        try:
+                await stack.enter_async_context(wyoming.answering(self, self._wyoming))
             yield
-        finally:
-            if beside is not None:
-                await beside.stop()
-            await asyncio.to_thread(self._worker.stop)
-            self._text.shutdown(wait=False, cancel_futures=True)
 
     def _add_paths(self) -> None:
         add = self._app.add_api_route
@@ -115,11 +109,13 @@ class Service:
         """Speak a text, SSML, or a prosody table; the answer is streamed in the form that was asked for."""
         check_model(wanted.model, self.models.voice_name, models=self.models)
         record = record_of(request.scope)
-        models, inputs, warning = await self._plan(wanted, record)
+        planned = await self.plan(wanted, record)
+        warning = planned.warning
         if wanted.show:
-            rows = [{"words": item.reading or item.text, "phones": models.voice.phones_of(item)} for item in inputs]
+            read = [(item.reading or item.text, planned.voice.phones_of(item)) for item in planned.inputs]
+            rows = [{"words": words, "phones": phones} for words, phones in read]
             return JSONResponse({"utterances": rows, "warning": warning or None})
-        job = await self._start_speech(wanted, models, inputs, record)
+        job = self.start_speech(planned, record)
         form = wanted.response_format or USUAL_FORMAT
         if wanted.timings and wanted.stream_format == "sse":
             events = await speaking.begun(speaking.described_events(job, warning=warning))
@@ -137,38 +133,25 @@ class Service:
         sound = await speaking.begun(speaking.encoded(job, encoder))
         return StreamingResponse(sound, headers=headers, media_type=encoder.media_type)
 
-    async def _plan(
-        self, wanted: SpeechRequest, record: RequestRecord
-    ) -> tuple[ServedModels, list[SynthesisInput], str]:
-        """Check what is wanted: the models and utterances that speak it, and the warning of what was left out."""
+    async def plan(self, wanted: SpeechRequest, record: RequestRecord) -> speaking.Plan:
+        """Check what is wanted; raises ApiError or InputError for what cannot be spoken."""
         record.characters = None if wanted.input is None else len(wanted.input)
-        models = self.models.of_request(seed=wanted.seed, vocoder_pitch=wanted.vocoder_pitch)
-        plan = partial(speaking.plan, wanted, models, max_characters=self.limits.max_characters)
-        inputs, warning = await asyncio.get_running_loop().run_in_executor(self._text, plan)
-        if warning:
-            logger.warning("warning: %s", warning)
-        return models, inputs, warning
+        work = partial(speaking.plan, wanted, self.models, max_characters=self.limits.max_characters)
+        planned = await asyncio.get_running_loop().run_in_executor(self._text, work)
+        if planned.warning:
+            logger.warning("warning: %s", planned.warning)
+        if wanted.like is None:
+            return planned
+        longest = self.limits.max_audio_seconds
+        return await asyncio.to_thread(speaking.imitating, planned, wanted.like, max_seconds=longest)
 
-    async def _start_speech(
-        self, wanted: SpeechRequest, models: ServedModels, inputs: list[SynthesisInput], record: RequestRecord
-    ) -> SpeechJob:
-        if wanted.like is not None:
-            most = self.limits.max_audio_seconds
-            inputs = await asyncio.to_thread(speaking.said_like, wanted.like, inputs, models.voice, max_seconds=most)
-        job = SpeechJob(models.voice, inputs, record)
+    def start_speech(self, planned: speaking.Plan, record: RequestRecord) -> SpeechJob:
+        """Let the worker speak what is planned until the request of the ``record`` ends."""
+        job = SpeechJob(planned.voice, planned.inputs, record)
         self._worker.add(job)
         return job
 
-    async def begin_speech(self, wanted: SpeechRequest, record: RequestRecord) -> SpeechJob:
-        """Check what is wanted, and let the worker speak it until the request of the ``record`` ends.
-
-        Raises:
-            ApiError, InputError: what cannot be spoken; says why.
-        """
-        models, inputs, _ = await self._plan(wanted, record)
-        return await self._start_speech(wanted, models, inputs, record)
-
-    def begin_transcript(self, wave: Tensor, record: RequestRecord) -> TranscriptionJob:
+    def start_transcript(self, wave: Tensor, record: RequestRecord) -> TranscriptionJob:
         """Let the worker transcribe a wave (T,) at the recognizer's rate until the request of the ``record`` ends."""
         record.sound = len(wave) / self.models.transcriber.sampling_rate
         job = TranscriptionJob(wave, record)
@@ -181,7 +164,7 @@ class Service:
         check_model(form.model, self.models.recognizer_name, models=self.models)
         data = await form.file.read()
         wave = await asyncio.to_thread(decode, data, sampling_rate=rate, max_seconds=longest)
-        found = await self.begin_transcript(wave, record_of(request.scope)).take()
+        found = await self.start_transcript(wave, record_of(request.scope)).take()
         assert found is not None
         return transcript_answer(found, form.response_format)
 
@@ -213,7 +196,7 @@ class Service:
 
     async def _ready(self) -> dict[str, str]:
         """Says whether requests are worked on: 200, or 503."""
-        if not self._worker.is_alive:
+        if not self._worker.is_alive():
             raise ApiError(503, "the networks do not work", code="stopping")
         return {"status": "ready"}
 

@@ -13,8 +13,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.serving.errors import ApiError
-from common.serving.log import RequestRecord
-from common.serving.metrics import Metrics
+from common.serving.log import Metrics, RequestRecord
 from common.serving.options import Limits
 from common.serving.sites import Sites
 
@@ -45,22 +44,33 @@ class Gate:
             return
         endpoint = next((one.path for one in self._routes if one.matches(scope)[0] != Match.NONE), "other")
         record = RequestRecord(f"{scope['method']} {endpoint}", endpoint)
-        answer = _Answer(send, record)
+        is_complete = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal is_complete
+            if message["type"] == "http.response.start":
+                record.status = message["status"]
+                MutableHeaders(scope=message).update({"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"})
+            elif message.get("body"):
+                record.begin_answer()
+            is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
         # uvicorn sends no body to those who ask for the head.
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "record": record}}
         try:
             self._check(Headers(scope=scope), scope["path"])
             with self.deadline() as time_limit:
-                await self._work(scope, receive, answer, time_limit)
-            if not answer.is_complete:
+                await self._work(scope, receive, send_on, time_limit)
+            if not is_complete:
                 record.status = HUNG_UP
         except ApiError as error:
             if record.status:  # the answer is cut, and the client sees that
                 record.status = error.status_code
             else:
                 record.error = error.detail
-                await error.response(scope, receive, answer.send)
+                await error.response(scope, receive, send_on)
         except Exception:  # the server must survive any error, of which the client and the log were told
             record.status = 500
         self.count(record)
@@ -107,10 +117,10 @@ class Gate:
         except TimeoutError as error:
             raise ApiError(504, f"not done within {seconds:g} s, this server's limit", code="deadline") from error
 
-    async def _work(self, scope: Scope, receive: Receive, answer: "_Answer", time_limit: anyio.CancelScope) -> None:
+    async def _work(self, scope: Scope, receive: Receive, send: Send, time_limit: anyio.CancelScope) -> None:
         """Let the application answer; a request for work reads its body first, and ends when the client hangs up."""
         if scope["method"] != "POST" or not scope["path"].startswith("/v1/audio/"):
-            await self._app(scope, receive, answer.send)
+            await self._app(scope, receive, send)
             return
         received = await _with_whole_body(receive, most=self._limits.max_body)
         if received is None:
@@ -119,7 +129,7 @@ class Gate:
             hang_up = asyncio.ensure_future(_until_hung_up(receive))
             hang_up.add_done_callback(lambda _: time_limit.cancel())
             try:
-                await self._app(scope, received, answer.send)
+                await self._app(scope, received, send)
             finally:
                 hang_up.cancel()
 
@@ -132,8 +142,7 @@ async def _until_hung_up(receive: Receive) -> None:
 async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
     """What gives the body, which is read first, so that no client that holds it back has a place; None: it hung up.
 
-    Raises:
-        ApiError: nothing more of it came, or more than ``most`` bytes.
+    Raises ApiError where nothing more of it came, or more than ``most`` bytes.
     """
     body, is_complete = bytearray(), False
     while not is_complete:
@@ -154,25 +163,6 @@ async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
         return whole.pop() if whole else await receive()
 
     return receive_again
-
-
-class _Answer:
-    """Where an answer goes, with what is measured of it."""
-
-    def __init__(self, send: Send, record: RequestRecord) -> None:
-        self.is_complete = False
-        self._record = record
-        self._send = send
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._record.status = message["status"]
-            MutableHeaders(scope=message).update({"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"})
-        elif message["type"] == "http.response.body":
-            if message.get("body"):
-                self._record.begin_answer()
-            self.is_complete = not message.get("more_body", False)
-        await self._send(message)
 
 
 def record_of(scope: Scope) -> RequestRecord:

@@ -1,4 +1,4 @@
-"""The server's log: a line for each request, and warnings, as text or as JSON objects."""
+"""What a server notes of requests: a line of its log for each, as text or as JSON, and Prometheus metrics."""
 
 import json
 import logging
@@ -6,7 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 logger = logging.getLogger("serve")
 
@@ -27,9 +30,8 @@ class RequestRecord:
     _began: float = field(default_factory=time.monotonic, repr=False)
 
     def begin_answer(self) -> None:
-        """Note the time of the first byte; without effect for those after it."""
-        if self.first_byte is None:
-            self.first_byte = time.monotonic() - self._began
+        """Note the time of the first byte."""
+        self.first_byte = self.first_byte or time.monotonic() - self._began
 
     def finish(self) -> None:
         """End the request's work, and write its line."""
@@ -65,14 +67,6 @@ class RequestRecord:
         return {name: value for name, value in found.items() if value is not None}
 
 
-class _TextFormatter(logging.Formatter):
-    """Puts the time before the lines of requests; other messages stand as they are."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = super().format(record)
-        return f"{self.formatTime(record, '%Y-%m-%d %H:%M:%S')} {line}" if hasattr(record, "request") else line
-
-
 class _JsonFormatter(logging.Formatter):
     """Makes one JSON object a line: time, level, and a request's fields or a message."""
 
@@ -86,6 +80,31 @@ class _JsonFormatter(logging.Formatter):
 def start_logging(form: str) -> None:
     """Write warnings, and a line for each request, to stderr as ``form`` says: text or json; off: warnings alone."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonFormatter() if form == "json" else _TextFormatter())
+    text = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
+    handler.setFormatter(_JsonFormatter() if form == "json" else text)
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logger.setLevel(logging.WARNING if form == "off" else logging.INFO)
+
+
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Metrics:
+    """Metrics in a registry of their own."""
+
+    def __init__(self, *, queue_length: Callable[[], int]) -> None:
+        """``queue_length()`` is called when the metrics are read."""
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "speech_requests", "Requests by path and status (499: hung up)", ("endpoint", "status"), registry=registry
+        )
+        times = partial(Histogram, labelnames=("endpoint",), buckets=_SECONDS, registry=registry)
+        self.seconds = times("speech_request_seconds", "Time of a request")
+        self.first_byte = times("speech_first_byte_seconds", "Time to the first byte of the answer")
+        queue = Gauge("speech_queue_length", "Requests that wait or are in work", registry=registry)
+        queue.set_function(queue_length)
+        self.audio = Counter("speech_audio_seconds", "Seconds of sound that were made", registry=registry)
+        text = "Utterances, or recordings, that a network took at once"
+        self.batch = Histogram("speech_batch_size", text, ("work",), buckets=_SIZES, registry=registry)
+        ProcessCollector(registry=registry)  # process_resident_memory_bytes among others

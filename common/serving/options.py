@@ -94,11 +94,7 @@ class ServerOptions:
     limits: Limits = group(Limits, "limits")
 
     def api_key(self) -> str | None:
-        """The key that clients must send, from the environment; None: they need none.
-
-        Raises:
-            OptionError: the variable is empty, or is named and not set.
-        """
+        """The key that clients must send, from the environment; raises OptionError where its variable is empty."""
         name = self.api_key_env or KEY_VARIABLE
         if self.api_key_env is None and name not in os.environ:
             return None

@@ -22,8 +22,7 @@ _HEAD = 20.0  # s from the end of the answer before, or from connecting, until a
 def bind(host: str, port: int, *, options: str = "") -> socket.socket:
     """A socket that has the address, which ``options`` gave, and does not accept connections yet.
 
-    Raises:
-        InputError: the address is taken, or not this machine's.
+    Raises InputError where the address is taken, or not this machine's.
     """
     # asyncio sends at once (TCP_NODELAY) what goes to a socket that says that it is of TCP; else clients wait 40 ms.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,9 +1,8 @@
 """Which pages may use the server from a browser: its own, and those of the origins that an option allows."""
 
-import ipaddress
+import re
 import socket
 from collections.abc import Collection
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -14,6 +13,8 @@ from common.serving.errors import ApiError
 
 # Domains in which nobody can register a name that leads elsewhere: those of one machine, of LANs and of containers.
 _PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".corp", ".test", ".svc")
+_NETLOC = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@\[\]]+?)\.?)(?::[0-9]+)?")
+_IPV4 = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
 
 
 class Sites:
@@ -45,7 +46,8 @@ class Sites:
 
     def _is_own(self, name: str) -> bool:
         """Whether a host is a name of this server, or one that no site of others can have: an address, or no domain."""
-        return "*" in self.allowed or "." not in name or name in self._names or name.endswith(_PRIVATE) or _is_ip(name)
+        is_address = "." not in name or ":" in name or _IPV4.fullmatch(name)  # or a name without a domain
+        return bool(is_address) or "*" in self.allowed or name in self._names or name.endswith(_PRIVATE)
 
     def share(self, app: ASGIApp) -> ASGIApp:
         """The application, whose answers pages of the allowed origins can read (CORS)."""
@@ -63,15 +65,5 @@ class Sites:
 
 def _hostname(netloc: str) -> str:
     """The host of ``host:port``, without the dot that may end it; "?.?" where it is none."""
-    try:
-        return (urlsplit(f"//{netloc}").hostname or "?.?").removesuffix(".")
-    except ValueError:
-        return "?.?"
-
-
-def _is_ip(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    found = _NETLOC.fullmatch(netloc.lower())
+    return (found[1] or found[2]) if found else "?.?"

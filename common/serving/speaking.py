@@ -7,17 +7,18 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+from common.audio.wav import encode_sound
 from common.config import to_plain
 from common.errors import InputError, shown
 from common.serving.errors import ApiError, api_error
 from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
-from common.serving.sound import Encoder, wav_bytes
+from common.serving.sound import Encoder
 from common.serving.worker import SpeechJob
 from common.synthesis.imitation import imitate, load_recording
 from common.synthesis.speech import Speech, parse_prosody
@@ -34,13 +35,17 @@ _WRITTEN_OUT = 4  # symbols that a text may have when it is written out, for eac
 Item = TypeVar("Item")
 
 
-def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> tuple[list[SynthesisInput], str]:
-    """The utterances that a request asks for, all of it checked, and what was left out; no network runs.
+class Plan(NamedTuple):
+    """What a request asks for, all of it checked."""
 
-    Raises:
-        ApiError, InputError: what cannot be spoken; says why.
-    """
-    voice = models.voice
+    voice: Voice
+    inputs: list[SynthesisInput]
+    warning: str  # of what was left out; "": nothing was
+
+
+def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> Plan:
+    """Plan a request, without running a network; raises ApiError or InputError for what cannot be spoken."""
+    voice = models.voice_of_request(seed=request.seed, vocoder_pitch=request.vocoder_pitch)
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
             raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out")
@@ -64,23 +69,21 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         warning = voice.front_end.describe_dropped(dropped_symbols(inputs))
         voice.warn_of_changes(inputs)
     _check_work(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
-    return inputs, warning
+    return Plan(voice, inputs, warning)
 
 
-def said_like(
-    recording: str, inputs: list[SynthesisInput], voice: Voice, *, max_seconds: float
-) -> list[SynthesisInput]:
-    """A text's utterances with the lengths, pitch and energy of a ``recording`` of it in base64; networks run.
+def imitating(planned: Plan, recording: str, *, max_seconds: float) -> Plan:
+    """A plan with the lengths, pitch and energy of a ``recording`` of its text in base64; networks run.
 
-    Raises:
-        ApiError, InputError: it is no recording of speech, or the voice cannot speak with a given prosody.
+    Raises ApiError or InputError where it is no recording of speech, or the voice cannot speak with a given prosody.
     """
+    voice = planned.voice
     try:
         data = base64.b64decode(recording, validate=True)
     except binascii.Error as error:
         raise ApiError(400, "like: expected a sound file in base64") from error
     wave = load_recording(data, sampling_rate=voice.sampling_rate, max_seconds=max_seconds, name="like")
-    return imitate(inputs, wave, voice, where="like")
+    return planned._replace(inputs=imitate(planned.inputs, wave, voice, where="like"))
 
 
 def _speaker(name: str | None, models: ServedModels) -> str | None:
@@ -119,11 +122,7 @@ def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None
 
 
 async def begun(items: AsyncIterator[Item]) -> AsyncIterator[Item]:
-    """The same items, the first of which is there already: what fails before it is no answer that is cut, but an error.
-
-    Raises:
-        Exception: what the work failed with.
-    """
+    """The same items, once the first is there: what fails before it is an error, and no answer that is cut."""
     first = await anext(items)
 
     async def all_items() -> AsyncIterator[Item]:
@@ -200,7 +199,7 @@ def described(speech: Speech, *, warning: str) -> dict[str, Any]:
     scaled = ((mel - low) / max(high - low, 1e-6) * 255).round().to(torch.uint8)
     prosody = speech.prosody
     return {
-        "audio": _base64(wav_bytes(speech.wave, sampling_rate=speech.sampling_rate)),
+        "audio": _base64(encode_sound(speech.wave, PurePosixPath("speech.wav"), sampling_rate=speech.sampling_rate)),
         "sampling_rate": speech.sampling_rate,
         "hop_length": speech.audio.hop_length,
         "duration": speech.duration,

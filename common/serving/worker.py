@@ -12,16 +12,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import count, cycle, islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from common.recognition.recognizer import Recognizer, Transcription
-from common.serving.log import RequestRecord
-from common.serving.metrics import Metrics
+from common.serving.log import Metrics, RequestRecord
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, silences
 from common.synthesis.voice import Voice
 
@@ -29,8 +27,8 @@ logger = logging.getLogger("serve")
 _AHEAD = 5.0  # s of sound that may wait for a slow client; then the worker serves other requests
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
 _LITTLE = 16  # symbols; smaller differences in length don't matter
-Step = Callable[[], None]
 Result = TypeVar("Result")
+Work = Callable[[Sequence[Any]], None]  # of jobs at once
 
 
 class Job(Generic[Result]):
@@ -53,8 +51,7 @@ class Job(Generic[Result]):
 
     def put(self, result: Result | Exception | None, *, seconds: float = 0.0) -> None:
         """Hand over a result, of so much sound, or the error that ends the job; None: all is done."""
-        if result is None or isinstance(result, Exception):
-            self.is_over = True
+        self.is_over = self.is_over or result is None or isinstance(result, Exception)
         self._made += seconds
         with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
             self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
@@ -77,7 +74,7 @@ class Job(Generic[Result]):
 
 
 class SpeechJob(Job[Tensor | SynthesisResult]):
-    """A text to speak. Its results are, for each utterance, the pieces of its wave (T_i,) and then what it was made of."""
+    """A text to speak. Its results are, for each utterance, the pieces of its wave (T_i,), and then the utterance."""
 
     def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput], record: RequestRecord) -> None:
         super().__init__(record)
@@ -118,22 +115,13 @@ class Worker:
         self._recognizer = recognizer
         self._batch_size = batch_size
         self._metrics = metrics
-        self._speaking: deque[SpeechJob] = deque()
-        self._transcribing: deque[TranscriptionJob] = deque()
+        self._jobs: list[Job] = []  # in the order that they came
         self._changed = threading.Condition()
         self._stopped = False
         self._kinds = cycle((self._next_mels, self._next_piece, self._next_transcripts))
         self._turns = count(1)
         self._thread = threading.Thread(target=self._run, name="networks", daemon=True)
-
-    def start(self) -> None:
-        """Begin to work."""
-        self._thread.start()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether jobs are done."""
-        return self._thread.is_alive()
+        self.start, self.is_alive = self._thread.start, self._thread.is_alive
 
     def stop(self) -> None:
         """Stop after the current step; unfinished jobs stay unfinished."""
@@ -141,57 +129,29 @@ class Worker:
         self._wake()
         self._thread.join()
 
-    def add(self, job: SpeechJob | TranscriptionJob) -> None:
+    def add(self, job: Job) -> None:
         """Add a job to the queue."""
         job.on_change = self._wake
         with self._changed:
-            (self._speaking if isinstance(job, SpeechJob) else self._transcribing).append(job)  # type: ignore[arg-type]
-        self._wake()
+            self._jobs.append(job)
+            self._changed.notify()
 
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify()
 
     def _run(self) -> None:
-        while True:
+        while not self._stopped:
             with self._changed:
-                while not self._stopped and (step := self._next_step()) is None:
+                self._jobs = [job for job in self._jobs if not job.is_over]
+                # Kinds of work alternate.
+                found = next(filter(None, (find() for find in islice(self._kinds, 3))), None)
+                if found is None and not self._stopped:
                     self._changed.wait()
-                if self._stopped or step is None:
-                    return
-            step()
+            if found is not None:
+                self._do(*found)
 
-    def _next_step(self) -> Step | None:
-        """The next step of work, alternating between kinds; None if there is nothing to do."""
-        self._speaking = deque(job for job in self._speaking if not job.is_over)
-        self._transcribing = deque(job for job in self._transcribing if not job.is_over)
-        return next(filter(None, (find() for find in islice(self._kinds, 3))), None)
-
-    def _first(self) -> Iterator[SpeechJob]:
-        """The oldest requests, up to a batch, except those whose clients have sound waiting."""
-        return islice((job for job in self._speaking if not job.is_full), self._batch_size)
-
-    def _next_mels(self) -> Step | None:
-        """The next utterance of the first request that has none in work, with others' of similar length."""
-        first = next((job for job in self._first() if job.waits), None)
-        if first is None:
-            return None
-        alike = (job for job in self._speaking if job.waits and job is not first and job.fits(first))
-        return partial(self._together, self._generate, [first, *islice(alike, self._batch_size - 1)])
-
-    def _next_piece(self) -> Step | None:
-        """A piece of sound of the request whose last one is longest ago."""
-        job = min((job for job in self._first() if job.mel is not None), key=lambda job: job.turn, default=None)
-        if job is None:
-            return None
-        job.turn = next(self._turns)
-        return partial(self._together, self._make_piece, [job])
-
-    def _next_transcripts(self) -> Step | None:
-        jobs = list(islice(self._transcribing, self._batch_size))
-        return partial(self._together, self._transcribe, jobs) if jobs else None
-
-    def _together(self, work: Callable[[Sequence], None], jobs: Sequence[Job]) -> None:
+    def _do(self, work: Work, jobs: Sequence[Job]) -> None:
         """Do the work of jobs; where it fails each is tried alone, as it may be the fault of one."""
         try:
             work(jobs)
@@ -202,7 +162,29 @@ class Worker:
             if isinstance(error, torch.OutOfMemoryError):
                 logger.warning("warning: no memory for %d requests at once; give a smaller --batch-size", len(jobs))
             for job in jobs:
-                self._together(work, [job])
+                self._do(work, [job])
+
+    def _speaking(self) -> list[SpeechJob]:
+        """The texts, except those whose clients have sound waiting."""
+        return [job for job in self._jobs if isinstance(job, SpeechJob) and not job.is_full]
+
+    def _next_mels(self) -> tuple[Work, list[SpeechJob]] | None:
+        """The next utterance of the first request that has none in work, with others' of similar length."""
+        speaking = self._speaking()
+        first = next((job for job in speaking[: self._batch_size] if job.waits), None)
+        if first is None:
+            return None
+        alike = (job for job in speaking if job.waits and job is not first and job.fits(first))
+        return self._generate, [first, *islice(alike, self._batch_size - 1)]
+
+    def _next_piece(self) -> tuple[Work, list[SpeechJob]] | None:
+        """A piece of sound of the request, of the oldest ones, whose last piece is longest ago."""
+        ready = [job for job in self._speaking()[: self._batch_size] if job.mel is not None]
+        return (self._make_piece, [min(ready, key=lambda job: job.turn)]) if ready else None
+
+    def _next_transcripts(self) -> tuple[Work, list[TranscriptionJob]] | None:
+        jobs = [job for job in self._jobs if isinstance(job, TranscriptionJob)][: self._batch_size]
+        return (self._transcribe, jobs) if jobs else None
 
     def _generate(self, jobs: Sequence[SpeechJob]) -> None:
         mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
@@ -217,6 +199,7 @@ class Worker:
 
     def _make_piece(self, jobs: Sequence[SpeechJob]) -> None:
         (job,) = jobs
+        job.turn = next(self._turns)
         piece = next(job.pieces)
         seconds = len(piece) / job.voice.sampling_rate
         self._metrics.audio.inc(seconds)

@@ -12,13 +12,11 @@ import anyio
 import numpy as np
 import torch
 from torch import Tensor
+from wyoming import audio, info, tts
 from wyoming.asr import Transcribe, Transcript
-from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.error import Error
 from wyoming.event import Event, Eventable, async_read_event, async_write_event
-from wyoming.info import AsrModel, AsrProgram, Attribution, Describe, Info, TtsProgram, TtsVoice, TtsVoiceSpeaker
 from wyoming.ping import Ping, Pong
-from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped, SynthesizeVoice
 
 from common.audio.decoding import MOST_CHANNELS, RATES
 from common.audio.wav import pcm16, resample
@@ -45,45 +43,32 @@ _LINGER = 5.0  # s, for a client to end too
 _WHOLE_WORD = re.compile(r"\w\W")
 
 
-class _RequestFailed(Exception):
+class _RequestError(Exception):
     """A request ended with an error, which its client and the log were told."""
 
 
-class WyomingServer:
-    """Answers Wyoming's clients from `start` to `stop`."""
+@asynccontextmanager
+async def answering(service: "Service", bound: socket.socket) -> AsyncIterator[None]:
+    """Within the block clients are answered at the address of ``bound``; then requests in work are finished."""
+    connections: dict[asyncio.Task | None, _Connection] = {}
 
-    def __init__(self, service: "Service", bound: socket.socket) -> None:
-        """``bound`` has the address to listen on."""
-        self.service = service
-        self.is_stopping = False
-        self.connections: dict[asyncio.Task, _Connection] = {}
-        self._bound = bound
-        self._listener: asyncio.Server | None = None
-
-    async def start(self) -> None:
-        """Accept connections."""
-        self._listener = await asyncio.start_server(self._serve, sock=self._bound)
-
-    async def stop(self) -> None:
-        """Accept no more, finish the requests in work, and close all connections."""
-        self.is_stopping = True
-        assert self._listener is not None
-        self._listener.close()
-        for connection in self.connections.values():
-            if not connection.is_busy:
-                connection.writer.close()
-        if self.connections:
-            await asyncio.wait(self.connections)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task, connection = asyncio.current_task(), _Connection(reader, writer, self)
-        assert task is not None
-        self.connections[task] = connection
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections[task := asyncio.current_task()] = connection = _Connection(reader, writer, service)
         try:
             with suppress(ConnectionError, TimeoutError):  # the client hung up, or reads nothing
-                await connection.run()
+                await connection.run(is_one_too_many=len(connections) > service.limits.max_queue)
         finally:
-            del self.connections[task]
+            del connections[task]
+
+    listener = await asyncio.start_server(serve, sock=bound)
+    try:
+        yield
+    finally:
+        listener.close()
+        for connection in connections.values():
+            connection.stop()
+        if connections:
+            await asyncio.wait(connections)
 
 
 class _BoundedReader:
@@ -102,24 +87,22 @@ class _BoundedReader:
 class _Connection:
     """A client's events, one after the other; after an error it is closed, as clients wait for the end of sound."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: WyomingServer) -> None:
-        self.is_busy = False  # with a request
-        self.writer = writer
-        self._reader, self._server, self._service = reader, server, server.service
-        self._limits = server.service.limits
-        self._stream: SynthesizeStart | None = None  # whose text comes in pieces
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: "Service") -> None:
+        self._is_busy = self._is_stopping = False
+        self._reader, self._writer, self._service, self._limits = reader, writer, service, service.limits
+        self._stream: tts.SynthesizeStart | None = None  # whose text comes in pieces
         self._text = ""  # of the stream, that is not spoken yet
         self._pause = 0.0  # s between what the stream has spoken and what comes
         self._n_sent: int | None = None  # samples; None: audio-start isn't sent
         self._recording = bytearray()  # of 16-bit samples
         self._form: tuple[int, int, int] | None = None  # its rate (Hz), width (bytes) and channels
 
-    async def run(self) -> None:
+    async def run(self, *, is_one_too_many: bool) -> None:
         """Answer events until one fails, the client ends, or none has come within the deadline."""
         try:
-            if len(self._server.connections) > self._limits.max_queue:
+            if is_one_too_many:
                 raise ApiError(503, "too many connections, this server's limit; try again later", code="queue_full")
-            while not self._server.is_stopping and (event := await self._read_event()) is not None:
+            while not self._is_stopping and (event := await self._read_event()) is not None:
                 try:
                     await self._answer(event)
                 except _NOT_AN_EVENT as error:
@@ -128,22 +111,28 @@ class _Connection:
         except ApiError as error:
             logger.warning("warning: wyoming: %s", error.detail)
             await self._write(Error(error.detail, error.code))
-        except _RequestFailed:
+        except _RequestError:
             pass
         finally:
             await self._end()
 
+    def stop(self) -> None:
+        """Close the connection, once what is in work is finished."""
+        self._is_stopping = True
+        if not self._is_busy:
+            self._writer.close()
+
     async def _end(self) -> None:
         """End what is sent, and drop what the client still sends: to close before may lose it the error that it got."""
-        if not self._server.is_stopping:
+        if not self._is_stopping:
             with suppress(OSError), anyio.move_on_after(_LINGER):
-                self.writer.write_eof()
+                self._writer.write_eof()
                 while await self._reader.read(_CHUNK):
                     pass
-        self.writer.close()
+        self._writer.close()
 
     async def _write(self, event: Eventable) -> None:
-        await async_write_event(event.event(), self.writer)
+        await async_write_event(event.event(), self._writer)
 
     async def _read_event(self) -> Event | None:
         """The next event; None where the client ended, or sent nothing for too long."""
@@ -164,7 +153,7 @@ class _Connection:
     async def _request(self, what: str) -> AsyncIterator[RequestRecord]:
         """Within the block a request has its place and time; it is logged, and an error goes to the client."""
         record, gate = RequestRecord(f"wyoming {what}", f"wyoming/{what}"), self._service.gate
-        self.is_busy = True
+        self._is_busy = True
         try:
             with gate.place(), gate.deadline():
                 yield record
@@ -176,47 +165,47 @@ class _Connection:
             failure = api_error(error)
             record.status, record.error = failure.status_code, failure.detail
             await self._write(Error(failure.detail, failure.code))
-            raise _RequestFailed from error
+            raise _RequestError from error
         finally:
-            self.is_busy = False
+            self._is_busy = False
             gate.count(record)
 
     async def _answer(self, event: Event) -> None:
         """Answer an event; those of unknown kinds are ignored."""
         kind, stream = event.type, self._stream
-        if Describe.is_type(kind):
+        if info.Describe.is_type(kind):
             await self._write(describe(self._service.models))
         elif Ping.is_type(kind):
             await self._write(Pong(Ping.from_event(event).text))
-        elif SynthesizeStart.is_type(kind):
-            self._stream = SynthesizeStart.from_event(event)
+        elif tts.SynthesizeStart.is_type(kind):
+            self._stream = tts.SynthesizeStart.from_event(event)
             self._begin_sound()
-        elif SynthesizeChunk.is_type(kind) and stream is not None:
-            self._text += SynthesizeChunk.from_event(event).text
+        elif tts.SynthesizeChunk.is_type(kind) and stream is not None:
+            self._text += tts.SynthesizeChunk.from_event(event).text
             await self._speak_sentences(stream)
-        elif SynthesizeStop.is_type(kind) and stream is not None:
+        elif tts.SynthesizeStop.is_type(kind) and stream is not None:
             if self._text.strip():
                 await self._speak(self._text, stream)
             self._stream = None
             await self._end_sound()
-            await self._write(SynthesizeStopped())
-        elif Synthesize.is_type(kind) and stream is None:  # in a stream it repeats the text, for old servers
-            wanted = Synthesize.from_event(event)
+            await self._write(tts.SynthesizeStopped())
+        elif tts.Synthesize.is_type(kind) and stream is None:  # in a stream it repeats the text, for old servers
+            wanted = tts.Synthesize.from_event(event)
             self._begin_sound()
             await self._speak(wanted.text, wanted)
             await self._end_sound()
         elif Transcribe.is_type(kind):
             self._begin_recording()
-        elif AudioStart.is_type(kind):
+        elif audio.AudioStart.is_type(kind):
             self._begin_recording()
-            self._record(AudioStart.from_event(event))
-        elif AudioChunk.is_type(kind):
-            self._record(AudioChunk.from_event(event))
-        elif AudioStop.is_type(kind):
+            self._record(audio.AudioStart.from_event(event))
+        elif audio.AudioChunk.is_type(kind):
+            self._record(audio.AudioChunk.from_event(event))
+        elif audio.AudioStop.is_type(kind):
             await self._transcribe()
             self._begin_recording()
 
-    async def _speak_sentences(self, stream: SynthesizeStart) -> None:
+    async def _speak_sentences(self, stream: tts.SynthesizeStart) -> None:
         """Speak the sentences of the stream that are complete: after which another one has begun."""
         if len(self._text) > self._limits.max_characters:
             await self._speak(self._text, stream)  # which says so
@@ -230,13 +219,13 @@ class _Connection:
             await self._speak(text, stream)
             self._pause = parts[-2].pause
 
-    async def _speak(self, text: str, wanted: Synthesize | SynthesizeStart) -> None:
+    async def _speak(self, text: str, wanted: tts.Synthesize | tts.SynthesizeStart) -> None:
         """Send the sound of a text."""
         async with self._request("synthesize") as record:
-            voice = wanted.voice or SynthesizeVoice()
+            voice = wanted.voice or tts.SynthesizeVoice()
             fields: dict[str, Any] = {"input": text, "voice": voice.speaker or voice.name}
             request = SpeechRequest(**fields, ssml=True if wanted.text_format == "ssml" else None)
-            job = await self._service.begin_speech(request, record)
+            job = self._service.start_speech(await self._service.plan(request, record), record)
             pieces = await speaking.begun(speaking.pieces_of(job))
             rate, hop = job.voice.sampling_rate, job.voice.audio.hop_length
             await self._send(torch.zeros(round(self._pause * rate / hop) * hop), rate)  # as `silences` has it
@@ -249,10 +238,10 @@ class _Connection:
         form: dict[str, Any] = {"rate": rate, "width": 2, "channels": 1}
         if self._n_sent is None:
             self._n_sent = 0
-            await self._write(AudioStart(**form))
+            await self._write(audio.AudioStart(**form))
         for samples in wave.split(_CHUNK) if len(wave) else ():
             at = self._n_sent * 1000 // rate  # ms
-            await self._write(AudioChunk(**form, audio=pcm16(samples), timestamp=at))
+            await self._write(audio.AudioChunk(**form, audio=pcm16(samples), timestamp=at))
             self._n_sent += len(samples)
 
     def _begin_sound(self) -> None:
@@ -260,13 +249,13 @@ class _Connection:
 
     async def _end_sound(self) -> None:
         if self._n_sent is not None:
-            await self._write(AudioStop(timestamp=None))
+            await self._write(audio.AudioStop(timestamp=None))
 
     def _begin_recording(self) -> None:
         _ = self._service.models.transcriber  # raises where there is none
         self._recording, self._form = bytearray(), None
 
-    def _record(self, part: AudioStart | AudioChunk) -> None:
+    def _record(self, part: audio.AudioStart | audio.AudioChunk) -> None:
         """Take the form of a recording, which all of its chunks have, or its next samples."""
         _ = self._service.models.transcriber
         kind, form, data = part.event().type, (part.rate, part.width, part.channels), getattr(part, "audio", b"")
@@ -292,33 +281,33 @@ class _Connection:
             samples = np.frombuffer(self._recording, "<i2").reshape(-1, channels).mean(axis=1, dtype=np.float32) / 32768
             ratio = recognizer.sampling_rate / rate
             wave = await asyncio.to_thread(resample, torch.from_numpy(samples), ratio=ratio)
-            found = await self._service.begin_transcript(wave, record).take()
+            found = await self._service.start_transcript(wave, record).take()
             assert found is not None
             record.begin_answer()
             await self._write(Transcript(found.text))
 
 
-def describe(models: ServedModels) -> Info:
+def describe(models: ServedModels) -> info.Info:
     """The voice with its language and speakers, and the recognizer, as clients list them."""
     config = models.voice.front_end.config
     tag = config.g2p_language if config.g2p is not None else language_of(config) or "en"
     language, _, region = tag.partition("-")
     region = region.partition("-")[0]
-    # A recognizer does not say what language it was trained on: it is taken to be the voice's.
-    languages = [f"{language}-{region.upper()}" if len(region) == 2 else language]
     toolkit: dict[str, Any] = {
-        "attribution": Attribution("speech-toolkit", ""),
+        "attribution": info.Attribution("speech-toolkit", ""),
         "installed": True,
         "version": toolkit_version(),
     }
-    speakers = [TtsVoiceSpeaker(name) for name in models.voice.speakers]
-    name = models.voice_name
-    voice = TtsVoice(name, description=name, languages=languages, speakers=speakers, **toolkit)
-    speech = TtsProgram(
+    # A recognizer does not say what language it was trained on: it is taken to be the voice's.
+    own = toolkit | {"languages": [f"{language}-{region.upper()}" if len(region) == 2 else language]}
+    speakers = [info.TtsVoiceSpeaker(name) for name in models.voice.speakers]
+    voice = info.TtsVoice(models.voice_name, description=models.voice_name, speakers=speakers, **own)
+    tts = info.TtsProgram(
         "speech-toolkit", description="Speech", voices=[voice], supports_synthesize_streaming=True, **toolkit
     )
-    found = Info(tts=[speech])
-    if (name := models.recognizer_name) and models.recognizer is not None:
-        model = AsrModel(name, description=name, languages=languages, **toolkit)
-        found.asr = [AsrProgram("speech-toolkit", description="Transcripts", models=[model], **toolkit)]
-    return found
+    if models.recognizer is None:
+        return info.Info(tts=[tts])
+    model = info.AsrModel(models.recognizer_name, description=models.recognizer_name, **own)
+    return info.Info(
+        tts=[tts], asr=[info.AsrProgram("speech-toolkit", description="Transcripts", models=[model], **toolkit)]
+    )

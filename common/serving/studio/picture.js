@@ -4,13 +4,13 @@
 
 import { $, make, place } from "./dom.js";
 import { drawMel, melColors } from "./mel.js";
-import { clamp, PITCH_LIMITS, round, secondsOf, secondsToFrames, symbolsIn, timelineOf } from "./table.js";
+import { clamp, PITCH_LIMITS, round, secondsOf, symbolsIn, timelineOf } from "./table.js";
 import { wordsOf } from "./units.js";
 import { heightOf, roomForWords, UtteranceView } from "./utterance.js";
 
 const FRAME_LIMITS = [0.5, 24]; // px a frame
 const AXIS_MARKS = [40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1000]; // Hz
-const TICK_WIDTH = 44; // px of the longest label
+const PADDING = 12 + 44; // px: at the end there is room for the label of the last tick
 const RULER_STEPS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30]; // s
 
 export class Picture {
@@ -77,7 +77,7 @@ export class Picture {
   fit() {
     const frames = timelineOf(this.version.table).frames;
     const needed = Math.max(2.8, ...this.version.base.utterances.map(roomForWords));
-    this.setFrame(clamp((this.scroller.clientWidth - 24) / Math.max(1, frames), Math.min(needed, 10), 10));
+    this.setFrame(clamp((this.scroller.clientWidth - PADDING) / Math.max(1, frames), Math.min(needed, 10), 10));
   }
 
   zoom(factor) {
@@ -155,8 +155,6 @@ export class Picture {
     for (let index = first; index <= last; index++) {
       const mark = make("span", {}, `${round(index * step, 2)} s`);
       place(mark, { at: (index * step * table.sampling_rate) / table.hop_length });
-      const room = (timelineOf(table).frames - secondsToFrames(table, index * step)) * this.frame;
-      mark.classList.toggle("last", index > 0 && room < TICK_WIDTH);
       marks.push(mark);
     }
     $("ruler").replaceChildren(...marks);

@@ -27,7 +27,7 @@ export function describe(utterance, unit) {
   return before ? `${name} after ${before.text}` : after ? `${name} before ${after.text}` : name;
 }
 
-const LETTER = 6; // px, of the smallest labels
+const LETTER = 7.4; // px, of the smallest labels
 
 // Pixels a frame with which the words of an utterance can be read.
 export const roomForWords = (utterance) =>
