@@ -18,9 +18,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options: ServerOptions = read_options(parse_args(argv), ServerOptions)
     key = options.api_key()
     from common.serving.app import Service
+    from common.serving.gate import Sites
     from common.serving.log import start_logging
     from common.serving.server import Server, address_of, bind, is_loopback
-    from common.serving.sites import Sites
 
     start_logging(options.log_format)
     address = options.wyoming

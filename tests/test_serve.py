@@ -24,9 +24,11 @@ from common.audio.wav import resample
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import to_plain
 from common.errors import OptionError
+from common.recognition.recognizer import Transcription
 from common.serving.app import Service
 from common.serving.options import Limits
 from common.serving.sound import Encoder
+from common.serving.transcripts import transcript_answer
 from common.synthesis.speech import subtitles
 
 TEXT = "go on. and a longer sentence, of several words!"
@@ -155,7 +157,53 @@ def test_subtitles_are_answered_of_texts_and_of_recordings(served):
         found = served.http.post(
             "/v1/audio/transcriptions", files={"file": ("a.wav", recording())}, data={"response_format": kind}
         )
-        assert "00:00:00" in found.text and "--> 00:00:00" in found.text
+        assert found.status_code == 200 and found.text.count("-->") == len(transcript_cues(served))
+
+
+def transcript_cues(served) -> list[dict]:
+    files, fields = {"file": ("a.wav", recording())}, {"response_format": "verbose_json"}
+    return served.http.post("/v1/audio/transcriptions", files=files, data=fields).json()["segments"]
+
+
+def heard(text: str, frames: list[int], *, n_frames: int) -> Transcription:
+    """A transcript whose characters CTC emits for two frames each from these ones on, of frames of 0.02 s."""
+    labels = sorted(set(text))
+    scores = torch.zeros(n_frames, len(labels) + 1)
+    scores[:, -1] = 1.0
+    for character, frame in zip(text, frames):
+        scores[frame : frame + 2, labels.index(character)] = 2.0
+    return Transcription("a.wav", text, None, 0.02 * n_frames, scores)
+
+
+def test_a_transcript_has_a_cue_for_each_group_of_words_between_pauses():
+    found = heard("go on no", [5, 10, 13, 16, 20, 23, 100, 110], n_frames=200)
+    assert [(one, round(start, 2), round(end, 2)) for one, start, end in found.words] == [
+        ("go", 0.1, 0.24),
+        ("on", 0.32, 0.44),
+        ("no", 2.0, 2.24),
+    ]
+    assert transcript_answer(found, "srt").body.decode() == (
+        "1\n00:00:00,100 --> 00:00:00,440\ngo on\n\n2\n00:00:02,000 --> 00:00:02,240\nno\n"
+    )
+    body = json.loads(transcript_answer(found, "verbose_json").body)
+    assert [one["text"] for one in body["segments"]] == ["go on", "no"]
+    assert [one["word"] for one in body["words"]] == ["go", "on", "no"]
+    many = "la " * 39 + "la"
+    cues = transcript_answer(heard(many, list(range(0, 10 * len(many), 10)), n_frames=10 * len(many)), "vtt")
+    assert cues.body.decode().count("-->") > 3
+
+
+def test_a_transcript_without_times_is_one_cue():
+    found = Transcription("a.wav", "go on", None, 1.5)
+    assert transcript_answer(found, "srt").body.decode() == "1\n00:00:00,000 --> 00:00:01,500\ngo on\n"
+    assert transcript_answer(Transcription("a.wav", "", None, 1.5), "srt").body.decode() == ""
+
+
+def test_what_will_be_said_is_shown_in_words_and_phones(served):
+    answer = speak(served, input="Go on. No #.", show=True).json()
+    assert answer["utterances"] == [{"words": "go on.", "phones": ""}, {"words": "no.", "phones": ""}]
+    assert "'#'" in answer["warning"]
+    refused(speak(served, input="<speak>", show=True), 400, "input")
 
 
 def test_the_openai_client_streams_and_sets_the_speed(served):

@@ -36,10 +36,10 @@ from common.errors import InputError, OptionError
 from common.serving import gate, server
 from common.serving.app import Service
 from common.serving.errors import without_options
+from common.serving.gate import Sites
 from common.serving.log import Metrics, RequestRecord, start_logging
 from common.serving.options import Limits
 from common.serving.server import Server, bind
-from common.serving.sites import Sites
 from common.serving.worker import SpeechJob, Worker
 from common.signals import STOPS
 
@@ -416,7 +416,7 @@ def test_each_request_is_a_line_of_the_log_in_words_or_as_json(models, form: str
         )
         assert starts[1].startswith("GET other 404, first byte after ") and starts[1].endswith("ms: Not Found")
         assert starts[2].startswith("POST /v1/audio/speech 400, 2 characters, ") and "'日本'" in starts[2]
-        assert warning == "warning: hot"
+        assert warning[20:] == "warning: hot"
         return
     spoken, missing, refused = map(json.loads, lines)
     assert set(spoken) == {*"time level request status characters sound_s first_byte_ms total_ms".split()}
@@ -518,7 +518,9 @@ def work(voice: RecordingVoice, texts: dict[str, int], *, batch_size: int = 8) -
 
     async def main() -> dict[str, int | Exception]:
         worker = Worker(None, batch_size=batch_size, metrics=Metrics(queue_length=lambda: 0))
-        jobs = {text: SpeechJob(voice, [item(text, length)], RequestRecord(text, text)) for text, length in texts.items()}
+        jobs = {
+            text: SpeechJob(voice, [item(text, length)], RequestRecord(text, text)) for text, length in texts.items()
+        }
         for job in jobs.values():
             worker.add(job)
         worker.start()

@@ -711,7 +711,9 @@ def test_what_will_be_said_is_shown_without_speaking(studio: Studio):
     assert page.locator("#reading").is_hidden()
 
 
-@pytest.mark.parametrize(("form", "begins"), [("mp3", b"\xff"), ("flac", b"fLaC"), ("opus", b"OggS"), ("vtt", b"WEBVTT")])
+@pytest.mark.parametrize(
+    ("form", "begins"), [("mp3", b"\xff"), ("flac", b"fLaC"), ("opus", b"OggS"), ("vtt", b"WEBVTT")]
+)
 def test_sound_is_downloaded_in_other_formats_with_what_was_changed(studio: Studio, form: str, begins: bytes):
     studio.speak("Hello there.")
     studio.drag("pitch of OW1 in Hello", 0, -50)

@@ -23,13 +23,12 @@ from common.cli import toolkit_version
 from common.errors import InputError, shown
 from common.serving import speaking
 from common.serving.errors import ApiError, api_error
-from common.serving.gate import Gate, record_of
+from common.serving.gate import Gate, Sites, record_of
 from common.serving.log import RequestRecord
 from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
 from common.serving.pages import STUDIO, reference_page, studio_page
 from common.serving.schema import SpeechRequest, TranscriptionRequest
-from common.serving.sites import Sites
 from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode
 from common.serving.transcripts import transcript_answer
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker

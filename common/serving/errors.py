@@ -73,10 +73,9 @@ def _describe_invalid(error: RequestValidationError | ValidationError) -> ApiErr
         return ApiError(400, message)
     if not place or fault["type"] == "json_invalid":
         return ApiError(400, "the body is not a JSON object that is sent as application/json", code="invalid_json")
+    what, code = f"{message[:1].lower()}{message[1:]}, got {shown(fault['input'])}", "invalid_value"
     if fault["type"] == "missing":
-        return ApiError(400, f"{place}: missing", code="missing_required_parameter")
-    if fault["type"] == "extra_forbidden":
-        message = f"{shown(place)[1:-1]}: unknown field; /docs has those there are"
-        return ApiError(400, message, code="unknown_parameter")
-    what = f"{message[:1].lower()}{message[1:]}, got {shown(fault['input'])}"
-    return ApiError(400, f"{place}: {what}", code="invalid_value")
+        what, code = "missing", "missing_required_parameter"
+    elif fault["type"] == "extra_forbidden":
+        what, code = "unknown field; /docs has those there are", "unknown_parameter"
+    return ApiError(400, f"{shown(place)[1:-1]}: {what}", code=code)

@@ -63,30 +63,16 @@ class ServerOptions:
     host: str = option("127.0.0.1", "address to listen on; 0.0.0.0 is every one of this machine")
     port: int = option(8080, "to listen on; 0: any that is free", least=0, most=65535)
     api_key_env: str | None = option(
-        None,
-        f"environment variable that holds the key which clients must send (default: {KEY_VARIABLE}, if it is set)",
-        metavar="NAME",
+        None, f"environment variable with the key that clients must send (default: {KEY_VARIABLE})", metavar="NAME"
     )
     allow_origin: tuple[str, ...] = option(
-        (),
-        "origins, such as https://example.com, whose pages may use the server too (CORS) and whose host is one of its "
-        "names; *: any",
-        metavar="ORIGIN",
-        read=read_origin,
-        adds_up=True,
+        (), "origins whose pages may use the server (CORS); *: any", metavar="ORIGIN", read=read_origin, adds_up=True
     )
     alias: tuple[tuple[str, str], ...] = option(
-        (),
-        "further names that clients use, such as af_heart=heart, of a voice, a speaker or a model",
-        metavar="NAME=VOICE",
-        read=read_alias,
-        adds_up=True,
+        (), "further names of voices, speakers and models", metavar="NAME=VOICE", read=read_alias, adds_up=True
     )
     wyoming: Address | None = option(
-        None,
-        "address to speak and transcribe at in Home Assistant's protocol too, such as tcp://0.0.0.0:10200",
-        metavar="URI",
-        read=read_wyoming,
+        None, "address for Home Assistant, such as tcp://0.0.0.0:10200", metavar="URI", read=read_wyoming
     )
     log_format: str = option(
         "text", "of the lines on stderr, one a request; off: warnings alone", choices=("text", "json", "off")

@@ -46,14 +46,10 @@ class SpeechRequest(_Request):
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events in base64")
     ssml: bool | None = Field(None, description="true: input must be SSML; false: it must hold none")
     prosody: dict[str, Any] | None = Field(None, description="a prosody table, instead of input")
-    like: str | None = Field(
-        None, description="a recording of input in base64, of any kind, whose lengths, pitch and energy it gets"
-    )
+    like: str | None = Field(None, description="a recording of input in base64, whose lengths and pitch it gets")
     pitch: float | None = Field(None, ge=_PITCH[0], le=_PITCH[1], description="factor of the pitch in Hz")
     volume: float | None = Field(None, ge=_VOLUME[0], le=_VOLUME[1], description="factor of the amplitude")
-    vocoder_pitch: Literal["mel", "voice"] | None = Field(
-        None, description="voice: the vocoder follows the given pitch"
-    )
+    vocoder_pitch: Literal["mel", "voice"] | None = Field(None, description="voice: the sound has the given pitch")
     seed: int | None = Field(None, ge=0, lt=2**63, description="of everything random")
     show: bool | None = Field(None, description="true: JSON with input in words and phones; nothing is spoken")
     timings: bool | None = Field(None, description="true: JSON with sound, words, prosody, mel; sse: of each utterance")

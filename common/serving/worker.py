@@ -28,7 +28,8 @@ _AHEAD = 5.0  # s of sound that may wait for a slow client; then the worker serv
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
 _LITTLE = 16  # symbols; smaller differences in length don't matter
 Result = TypeVar("Result")
-Work = Callable[[Sequence[Any]], None]  # of jobs at once
+Work = Callable[[Sequence[Any]], None]  # on jobs at once
+Step = tuple[Work, Sequence[Any]]
 
 
 class Job(Generic[Result]):
@@ -145,7 +146,8 @@ class Worker:
             with self._changed:
                 self._jobs = [job for job in self._jobs if not job.is_over]
                 # Kinds of work alternate.
-                found = next(filter(None, (find() for find in islice(self._kinds, 3))), None)
+                steps: Iterator[Step | None] = (find() for find in islice(self._kinds, 3))
+                found = next(filter(None, steps), None)
                 if found is None and not self._stopped:
                     self._changed.wait()
             if found is not None:
@@ -168,7 +170,7 @@ class Worker:
         """The texts, except those whose clients have sound waiting."""
         return [job for job in self._jobs if isinstance(job, SpeechJob) and not job.is_full]
 
-    def _next_mels(self) -> tuple[Work, list[SpeechJob]] | None:
+    def _next_mels(self) -> Step | None:
         """The next utterance of the first request that has none in work, with others' of similar length."""
         speaking = self._speaking()
         first = next((job for job in speaking[: self._batch_size] if job.waits), None)
@@ -177,12 +179,12 @@ class Worker:
         alike = (job for job in speaking if job.waits and job is not first and job.fits(first))
         return self._generate, [first, *islice(alike, self._batch_size - 1)]
 
-    def _next_piece(self) -> tuple[Work, list[SpeechJob]] | None:
+    def _next_piece(self) -> Step | None:
         """A piece of sound of the request, of the oldest ones, whose last piece is longest ago."""
         ready = [job for job in self._speaking()[: self._batch_size] if job.mel is not None]
         return (self._make_piece, [min(ready, key=lambda job: job.turn)]) if ready else None
 
-    def _next_transcripts(self) -> tuple[Work, list[TranscriptionJob]] | None:
+    def _next_transcripts(self) -> Step | None:
         jobs = [job for job in self._jobs if isinstance(job, TranscriptionJob)][: self._batch_size]
         return (self._transcribe, jobs) if jobs else None
 

@@ -50,10 +50,12 @@ class _RequestError(Exception):
 @asynccontextmanager
 async def answering(service: "Service", bound: socket.socket) -> AsyncIterator[None]:
     """Within the block clients are answered at the address of ``bound``; then requests in work are finished."""
-    connections: dict[asyncio.Task | None, _Connection] = {}
+    connections: dict[asyncio.Task, _Connection] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connections[task := asyncio.current_task()] = connection = _Connection(reader, writer, service)
+        task, connection = asyncio.current_task(), _Connection(reader, writer, service)
+        assert task is not None
+        connections[task] = connection
         try:
             with suppress(ConnectionError, TimeoutError):  # the client hung up, or reads nothing
                 await connection.run(is_one_too_many=len(connections) > service.limits.max_queue)
