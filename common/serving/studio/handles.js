@@ -1,8 +1,8 @@
 // Handles of the picture, by pointer and by key: pitch, borders between phones, pauses; and words and phones to select.
 
 import { $, place } from "./dom.js";
-import { clamp, moveBorder, placesOf, secondsOf, setPause, timelineOf } from "./table.js";
-import { carrierOf, scopeOf, setUnitPitch, wordsOf } from "./units.js";
+import { clamp, moveBorder, placesOf, scopeOf, secondsOf, setPause, timelineOf } from "./table.js";
+import { carrierOf, setUnitPitch, wordsOf } from "./units.js";
 
 const KIND = { pitch: "pitch", border: "border", pause: "pause", word: "word", phone: "phone" };
 

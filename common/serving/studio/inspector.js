@@ -15,6 +15,7 @@ import {
   scalePitch,
   scaleRange,
   scaleValue,
+  scopeOf,
   secondsOf,
   secondsToFrames,
   setFrames,
@@ -24,7 +25,7 @@ import {
   symbolsIn,
   totalFrames,
 } from "./table.js";
-import { carrierOf, GRAINS, labelOf, scopeOf, setUnitPitch, unitsOf } from "./units.js";
+import { carrierOf, GRAINS, labelOf, setUnitPitch, unitsOf } from "./units.js";
 import { describe } from "./utterance.js";
 
 const percent = (factor) => `${Math.round(100 * factor)} %`;

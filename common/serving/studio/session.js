@@ -2,7 +2,8 @@
 
 import { $ } from "./dom.js";
 
-export const [TEXT_KEY, SESSION_KEY] = ["studio-text", "studio-session"];
+const TEXT_KEY = "studio-text";
+export const SESSION_KEY = "studio-session";
 
 // Returns false where the browser keeps nothing, or no more.
 function store(key, value) {

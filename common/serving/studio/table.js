@@ -52,6 +52,7 @@ export const timelineOf = memoize((table) => {
   return { starts, frames };
 });
 
+export const scopeOf = (u, { from, until, grain }) => ({ u, from, until, grain });
 const isWithin = (scope, u, i) => (scope.u ?? u) === u && (scope.from ?? 0) <= i && i < (scope.until ?? Infinity);
 
 // What an utterance sounds like: equal keys, equal sounds. The silence around it is no part of it.

@@ -3,8 +3,8 @@
 import { $, make } from "./dom.js";
 import { SLIDERS } from "./inspector.js";
 import { say } from "./messages.js";
-import { compareVersions, keyOf, memoize, secondsOf, sum, symbolsIn, timelineOf } from "./table.js";
-import { phonesOf, scopeOf } from "./units.js";
+import { compareVersions, keyOf, memoize, scopeOf, secondsOf, sum, symbolsIn, timelineOf } from "./table.js";
+import { phonesOf } from "./units.js";
 
 const MOST_TAKES = 40;
 

@@ -3,7 +3,7 @@
 // The marks of stress, length, tone and the ends of words are symbols of their own in a voice's alphabet, and nobody
 // hears them alone: each belongs to its phone.
 
-import { memoize, placesOf, scalePitch, setPitch, setSymbols } from "./table.js";
+import { memoize, placesOf, scalePitch, scopeOf, setPitch, setSymbols } from "./table.js";
 
 export const GRAINS = ["phone", "syllable", "word"];
 const MARK_BEFORE = /^[ˈˌ]$/;
@@ -112,7 +112,6 @@ function groupBy(items, keyOf) {
 }
 
 export const unitsOf = (utterance, grain) => ({ phone: phonesOf, syllable: syllablesOf, word: wordsOf })[grain](utterance);
-export const scopeOf = (u, { from, until, grain }) => ({ u, from, until, grain });
 
 // The symbol whose pitch a unit's handle shows: its head, or the longest that has a pitch.
 export function carrierOf(utterance, { from, until, head }) {
