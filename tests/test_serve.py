@@ -201,7 +201,7 @@ def test_a_transcript_without_times_is_one_cue():
 
 def test_what_will_be_said_is_shown_in_words_and_phones(served):
     answer = speak(served, input="Go on. No #.", show=True).json()
-    assert answer["utterances"] == [{"words": "go on.", "phones": ""}, {"words": "no.", "phones": ""}]
+    assert answer["utterances"] == [{"words": "go on.", "phones": ""}, {"words": "no #.", "phones": ""}]
     assert "'#'" in answer["warning"]
     refused(speak(served, input="<speak>", show=True), 400, "input")
 
