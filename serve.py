@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if address is not None:
             if find_spec("wyoming") is None:
                 raise OptionError("--wyoming needs the package wyoming: pip install wyoming")
-            wyoming = stack.enter_context(bind(address.host, address.port, options=f"--wyoming tcp://{address.host}:{address.port}"))
+            named = f"--wyoming tcp://{address.host}:{address.port}"
+            wyoming = stack.enter_context(bind(address.host, address.port, options=named))
             if not is_loopback(wyoming):
                 who = f"everybody who reaches {address.host} port {address.port} can use it"
                 print(f"warning: --wyoming: that protocol has no keys, so {who}", file=sys.stderr)

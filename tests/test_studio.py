@@ -236,6 +236,7 @@ def test_modules_import_each_other_without_a_circle_and_have_the_type_of_scripts
     for name in imports:
         answer = httpx.get(f"{address}/studio/{name}")
         assert answer.status_code == 200 and "javascript" in answer.headers["content-type"]
+    assert httpx.get(f"{address}/studio/../app.py").status_code == 404
 
 
 def test_a_sentence_is_spoken_and_its_words_and_phones_stand_where_they_are_heard(studio: Studio):

@@ -12,7 +12,7 @@ from typing import cast
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import BaseRoute, Match, Route
+from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.errors import shown
@@ -93,7 +93,7 @@ class Gate:
         self.metrics = Metrics(queue_length=lambda: self.active)
         self._app = app
         self._limits = limits
-        self._routes = [one for one in routes if isinstance(one, Route)]
+        self._routes = [one for one in routes if isinstance(one, Route | Mount)]
         self._sites = sites
         self._key = None if api_key is None else api_key.encode()
 

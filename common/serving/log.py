@@ -59,8 +59,8 @@ class RequestRecord:
             "request": self.what,
             "status": self.status,
             "characters": self.characters,
-            "sound_s": None if self.sound is None else round(self.sound, 3),
-            "first_byte_ms": None if self.first_byte is None else round(1000 * self.first_byte, 1),
+            "sound_s": self.sound and round(self.sound, 3),
+            "first_byte_ms": self.first_byte and round(1000 * self.first_byte, 1),
             "total_ms": round(1000 * self.seconds, 1),
             "error": self.error,
         }

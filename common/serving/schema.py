@@ -4,7 +4,7 @@ import logging
 from typing import Any, Literal
 
 from fastapi import UploadFile
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from common.text.prosody import LIMITS
 
@@ -46,7 +46,7 @@ class SpeechRequest(_Request):
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events in base64")
     ssml: bool | None = Field(None, description="true: input must be SSML; false: it must hold none")
     prosody: dict[str, Any] | None = Field(None, description="a prosody table, instead of input")
-    like: str | None = Field(None, description="a recording of input in base64, whose lengths and pitch it gets")
+    like: Base64Bytes | None = Field(None, description="a recording of input in base64, to be spoken like it")
     pitch: float | None = Field(None, ge=_PITCH[0], le=_PITCH[1], description="factor of the pitch in Hz")
     volume: float | None = Field(None, ge=_VOLUME[0], le=_VOLUME[1], description="factor of the amplitude")
     vocoder_pitch: Literal["mel", "voice"] | None = Field(None, description="voice: the sound has the given pitch")

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -17,23 +17,16 @@ _OPUS_RATES, _MPEG_RATES = SOUND_FORMATS[".opus"].rates, SOUND_FORMATS[".mp3"].r
 SUBTITLES = {"srt": "application/x-subrip; charset=utf-8", "vtt": "text/vtt"}  # kinds and their Content-Type
 
 
-class Format(NamedTuple):
-    """A form in which sound is answered."""
-
-    media_type: str  # Content-Type
-    rates: tuple[int, ...] = ()  # Hz that it holds; empty: any
-    codec: tuple[str, str] | None = None  # FFmpeg's container and codec; None: libsndfile writes it, or nothing has to
-
-
-FORMATS = {  # by response_format
-    "mp3": Format("audio/mpeg", _MPEG_RATES),
-    "opus": Format("audio/ogg; codecs=opus", _OPUS_RATES, ("ogg", "libopus")),
-    "aac": Format("audio/aac", _MPEG_RATES, ("adts", "aac")),
-    "flac": Format("audio/flac"),
-    "wav": Format("audio/wav"),
-    "pcm": Format("audio/pcm", (24000,)),  # the rate that OpenAI's clients take it to have
-    "ogg": Format("audio/ogg"),
+FORMATS: dict[str, tuple[str, tuple[int, ...]]] = {  # by response_format: Content-Type, and the rates (Hz) or ()
+    "mp3": ("audio/mpeg", _MPEG_RATES),
+    "opus": ("audio/ogg; codecs=opus", _OPUS_RATES),
+    "aac": ("audio/aac", _MPEG_RATES),
+    "flac": ("audio/flac", ()),
+    "wav": ("audio/wav", ()),
+    "pcm": ("audio/pcm", (24000,)),  # the rate that OpenAI's clients take it to have
+    "ogg": ("audio/ogg", ()),
 }
+_FFMPEG = {"opus": ("ogg", "libopus"), "aac": ("adts", "aac")}  # containers and codecs; libsndfile writes the others
 USUAL_FORMAT = "mp3"
 _SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}  # players know its length by the bit rate
 _BIT_RATE = 64_000  # bits/s of Opus and AAC
@@ -51,7 +44,7 @@ class Encoder:
 
     def __init__(self, form: str, *, sampling_rate: int) -> None:
         """``form`` is one of `FORMATS`; ``sampling_rate`` (Hz) is the wave's."""
-        self.media_type, rates, codec = FORMATS[form]
+        self.media_type, rates = FORMATS[form]
         self.sampling_rate = rate = rate_for(sampling_rate, rates)  # Hz, of what comes out
         self.is_quick = form in ("wav", "pcm")  # to encode: there is nothing to compress
         self._is_whole = form == "flac"
@@ -64,8 +57,8 @@ class Encoder:
         if self.is_quick:
             self._bytes.write(wav_header(rate) if form == "wav" else b"")
             self._write: Callable[[np.ndarray], object] = lambda part: self._bytes.write(part.astype("<i2").tobytes())
-        elif codec is not None:
-            self._write, self._close = _ffmpeg(self._bytes, codec, rate)
+        elif form in _FFMPEG:
+            self._write, self._close = _ffmpeg(self._bytes, *_FFMPEG[form], rate)
         else:
             kind, options = SOUND_FORMATS[f".{form}"], _SETTINGS.get(form, {})
             file: Any = soundfile.SoundFile(self._bytes, "w", rate, 1, kind.subtype, format=kind.container, **options)
@@ -96,15 +89,15 @@ class Encoder:
         return taken
 
 
-def _ffmpeg(target: io.BytesIO, codec: tuple[str, str], rate: int) -> tuple[Callable[[np.ndarray], Any], Callable]:
+def _ffmpeg(target: io.BytesIO, kind: str, codec: str, rate: int) -> tuple[Callable[[np.ndarray], Any], Callable]:
     """What writes samples (T,) int16 of ``rate`` Hz to a target by FFmpeg, and what ends the file."""
     try:
         import av  # here, as these two formats alone need it
     except ImportError as error:
         raise AudioError("response_format: opus and aac need the package av on the server") from error
-    pages = _SHORT_PAGES if codec[0] == "ogg" else {}
-    container = av.open(target, "w", format=codec[0], options={"flush_packets": "1"} | pages)
-    stream: Any = container.add_stream(codec[1], rate=rate, layout="mono", bit_rate=_BIT_RATE)
+    pages = _SHORT_PAGES if kind == "ogg" else {}
+    container = av.open(target, "w", format=kind, options={"flush_packets": "1"} | pages)
+    stream: Any = container.add_stream(codec, rate=rate, layout="mono", bit_rate=_BIT_RATE)
     n_written = 0
 
     def write(samples: np.ndarray) -> None:

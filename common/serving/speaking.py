@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -57,11 +56,10 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     phrase = Phrase(where, PurePosixPath("speech.wav"), text)
     if request.prosody is not None:
         table = parse_prosody(request.prosody, where=where)
-        n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
-        _check_length(f"{where}: {n_symbols} symbols", n_symbols, max_characters)
+        _check_length(where, sum(1 for one in table.utterances for _ in one.symbols), "symbols", max_characters)
         inputs, warning = voice.plan(table, style=style, phrase=phrase), ""
     else:
-        _check_length(f"{where}: {len(text)} characters", len(text), max_characters)
+        _check_length(where, len(text), "characters", max_characters)
         if request.ssml is not None and request.ssml != has_markup(text):
             wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
@@ -72,17 +70,13 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     return Plan(voice, inputs, warning)
 
 
-def imitating(planned: Plan, recording: str, *, max_seconds: float) -> Plan:
-    """A plan with the lengths, pitch and energy of a ``recording`` of its text in base64; networks run.
+def imitating(planned: Plan, recording: bytes, *, max_seconds: float) -> Plan:
+    """A plan with the lengths, pitch and energy of a ``recording`` of its text; networks run.
 
     Raises ApiError or InputError where it is no recording of speech, or the voice cannot speak with a given prosody.
     """
     voice = planned.voice
-    try:
-        data = base64.b64decode(recording, validate=True)
-    except binascii.Error as error:
-        raise ApiError(400, "like: expected a sound file in base64") from error
-    wave = load_recording(data, sampling_rate=voice.sampling_rate, max_seconds=max_seconds, name="like")
+    wave = load_recording(recording, sampling_rate=voice.sampling_rate, max_seconds=max_seconds, name="like")
     return planned._replace(inputs=imitate(planned.inputs, wave, voice, where="like"))
 
 
@@ -97,9 +91,9 @@ def _speaker(name: str | None, models: ServedModels) -> str | None:
     raise ApiError(400, f"voice: {shown(name)}, expected one of {', '.join((models.voice_name, *speakers))}")
 
 
-def _check_length(what: str, length: int, most: int) -> None:
+def _check_length(where: str, length: int, unit: str, most: int) -> None:
     if length > most:
-        raise ApiError(400, f"{what}, this server's limit is {most}", code="string_above_max_length")
+        raise ApiError(400, f"{where}: {length} {unit}, this server's limit is {most}", code="string_above_max_length")
 
 
 def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:

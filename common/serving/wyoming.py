@@ -1,6 +1,7 @@
 """Wyoming, the protocol of Home Assistant: events over TCP that ask for speech and transcripts of the same models."""
 
 import asyncio
+import json
 import logging
 import re
 import socket
@@ -15,7 +16,7 @@ from torch import Tensor
 from wyoming import audio, info, tts
 from wyoming.asr import Transcribe, Transcript
 from wyoming.error import Error
-from wyoming.event import Event, Eventable, async_read_event, async_write_event
+from wyoming.event import Event, Eventable, async_write_event
 from wyoming.ping import Ping, Pong
 
 from common.audio.decoding import MOST_CHANNELS, RATES
@@ -73,19 +74,6 @@ async def answering(service: "Service", bound: socket.socket) -> AsyncIterator[N
             await asyncio.wait(connections)
 
 
-class _BoundedReader:
-    """Reads no part of an event of more than ``most`` bytes."""
-
-    def __init__(self, reader: asyncio.StreamReader, *, most: int) -> None:
-        self.readline = reader.readline  # which has a limit of its own
-        self._reader, self._most = reader, most
-
-    async def readexactly(self, n_bytes: int) -> bytes:
-        if n_bytes > self._most:
-            raise ApiError(413, f"an event of more than {self._most} bytes, this server's limit")
-        return await self._reader.readexactly(n_bytes)
-
-
 class _Connection:
     """A client's events, one after the other; after an error it is closed, as clients wait for the end of sound."""
 
@@ -138,17 +126,20 @@ class _Connection:
 
     async def _read_event(self) -> Event | None:
         """The next event; None where the client ended, or sent nothing for too long."""
-        reader: Any = _BoundedReader(self._reader, most=self._limits.max_body)
         with anyio.move_on_after(self._limits.deadline):
             try:
-                event = await async_read_event(reader)
+                if not (line := await self._reader.readline()):
+                    return None
+                head = json.loads(line)
+                sizes = [head.get(name) or 0 for name in ("data_length", "payload_length")]
+                if max(sizes) > self._limits.max_body:
+                    raise ApiError(413, f"an event of more than {self._limits.max_body} bytes, this server's limit")
+                data, payload = [await self._reader.readexactly(size) for size in sizes]
+                return Event(head["type"], (head.get("data") or {}) | json.loads(data or b"{}"), payload)
             except asyncio.IncompleteReadError:
                 return None
-            except _NOT_AN_EVENT:
-                event = None
-            if event is None and not self._reader.at_eof():  # it was no JSON
-                raise ApiError(400, "not an event of the Wyoming protocol")
-            return event
+            except _NOT_AN_EVENT as error:
+                raise ApiError(400, "not an event of the Wyoming protocol") from error
         return None
 
     @asynccontextmanager
