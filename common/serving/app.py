@@ -49,9 +49,8 @@ class Service:
         sites: Sites | None = None,
         wyoming: socket.socket | None = None,
     ) -> None:
-        """``api_key`` None lets everybody in but the pages that ``sites`` refuses. The networks work from the
-        application's start-up to its shutdown, and so does Home Assistant's protocol at the address that the socket
-        ``wyoming`` has.
+        """``api_key`` None lets everybody in but the pages that ``sites`` refuses; ``wyoming`` has the address of Home
+        Assistant's protocol.
         """
         self._wyoming = wyoming
         self.models = models

@@ -37,8 +37,7 @@ class Sites:
     """
 
     def __init__(self, allowed: Collection[str] = (), *, host: str = "") -> None:
-        """``allowed`` are origins as `read_origin` gives them, and their hosts are names of this server, as is ``host``
-        that it listens on."""
+        """``allowed`` are origins, whose hosts are names of this server, as is the ``host`` that it listens on."""
         self.allowed = frozenset(allowed)
         hosts = (_hostname(one.partition("://")[2]) for one in allowed)
         self._names = {host.lower(), socket.gethostname().lower(), *hosts}
@@ -87,8 +86,7 @@ class Gate:
     def __init__(
         self, app: ASGIApp, *, limits: Limits, routes: Collection[BaseRoute], api_key: str | None, sites: Sites
     ) -> None:
-        """``routes`` are the application's; with ``api_key``, ``/v1/`` and ``/metrics`` ask for it, else ``sites`` says
-        which pages may use it."""
+        """With ``api_key``, ``/v1/`` and ``/metrics`` ask for it; without, ``sites`` says which pages may use them."""
         self.active = 0  # requests for work
         self.metrics = Metrics(queue_length=lambda: self.active)
         self._app = app
@@ -199,10 +197,7 @@ async def _until_hung_up(receive: Receive) -> None:
 
 
 async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
-    """What gives the body, which is read first, so that no client that holds it back has a place; None: it hung up.
-
-    Raises ApiError where nothing more of it came, or more than ``most`` bytes.
-    """
+    """What gives the body, which is read first: clients that hold it back have no place; None: the client hung up."""
     body, is_complete = bytearray(), False
     while not is_complete:
         try:

@@ -20,10 +20,7 @@ _HEAD = 20.0  # s from the end of the answer before, or from connecting, until a
 
 
 def bind(host: str, port: int, *, options: str = "") -> socket.socket:
-    """A socket that has the address, which ``options`` gave, and does not accept connections yet.
-
-    Raises InputError where the address is taken, or not this machine's.
-    """
+    """A socket that has the address and does not listen yet; raises InputError, naming ``options``, if it is taken."""
     # asyncio sends at once (TCP_NODELAY) what goes to a socket that says that it is of TCP; else clients wait 40 ms.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -71,10 +71,7 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
 
 
 def imitating(planned: Plan, recording: bytes, *, max_seconds: float) -> Plan:
-    """A plan with the lengths, pitch and energy of a ``recording`` of its text; networks run.
-
-    Raises ApiError or InputError where it is no recording of speech, or the voice cannot speak with a given prosody.
-    """
+    """A plan with the lengths, pitch and energy of a ``recording``; raises InputError where that can't be; slow."""
     voice = planned.voice
     wave = load_recording(recording, sampling_rate=voice.sampling_rate, max_seconds=max_seconds, name="like")
     return planned._replace(inputs=imitate(planned.inputs, wave, voice, where="like"))
@@ -97,9 +94,7 @@ def _check_length(where: str, length: int, unit: str, most: int) -> None:
 
 
 def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
-    """Refuse what would take all time and memory: an utterance that would be too long, and pauses and given durations
-    that would in all.
-    """
+    """Refuse what would take all time and memory: too long an utterance, and too long pauses and given durations."""
     where = items[0].phrase.where
     if min((style.rate for item in items for style in item.styles or ()), default=1.0) < _SLOWEST:
         raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")
