@@ -15,14 +15,11 @@ import httpx
 import openai
 import pytest
 import soundfile
-import tiny_jasper
 import tiny_served
 import torch
 from limits import HANG_LIMIT
 
 from common.audio.wav import resample
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import to_plain
 from common.errors import OptionError
 from common.recognition.recognizer import Transcription
 from common.serving.app import Service
@@ -36,14 +33,7 @@ TEXT = "go on. and a longer sentence, of several words!"
 
 @pytest.fixture(scope="module")
 def folder(make_once) -> Path:
-    def make(folder: Path) -> None:
-        tiny_served.make_checkpoints(folder)
-        config = to_plain(tiny_jasper.SMALL)
-        weights = {"jasper": tiny_jasper.small_network().state_dict()}
-        audio = tiny_jasper.SMALL.features.audio
-        save_checkpoint(folder / "ear.pt", Checkpoint("Jasper", config, audio, None, weights))
-
-    return make_once("served", make)
+    return make_once("served_with_recognizer", tiny_served.make_with_recognizer)
 
 
 @pytest.fixture(scope="module")

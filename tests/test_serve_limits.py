@@ -281,12 +281,18 @@ def test_a_key_lets_in_by_any_name_and_preflights_need_none(models):
         assert one.http.get("/v1/models", headers={"Origin": PAGE}).headers["Access-Control-Allow-Origin"] == PAGE
 
 
-@pytest.mark.parametrize("word", ["localhost:3000", "http://", "https://a.b/c", "https://a@b", "a", "https://*.a b"])
-def test_a_wrong_origin_is_one_line_about_the_option(word: str, capsys):
+ADDRESSES = ["10200", "tcp://0.0.0.0", "tcp://:10200", "http://a:1", "tcp://a:b", "tcp://a:99999", "tcp://a:1/x"]
+ORIGINS = ["localhost:3000", "http://", "https://a.b/c", "https://a@b", "a", "https://*.a b"]
+
+
+@pytest.mark.parametrize(
+    ("option", "word"), [*(("--allow-origin", one) for one in ORIGINS), *(("--wyoming", one) for one in ADDRESSES)]
+)
+def test_a_wrong_origin_or_address_is_one_line_about_the_option(option: str, word: str, capsys):
     with pytest.raises(SystemExit, match="2"):
-        serve.main(["--allow-origin", word])
+        serve.main([option, word])
     line = capsys.readouterr().err.splitlines()[-1]
-    assert "--allow-origin" in line and word in line and "http://localhost:3000" in line
+    assert option in line and repr(word) in line and "expected" in line
 
 
 def test_bodies_beyond_the_limit_are_refused_whether_or_not_they_announce_their_size(models):
@@ -630,11 +636,12 @@ def test_a_connection_whose_client_reads_nothing_is_closed(monkeypatch: pytest.M
     asyncio.run(asyncio.wait_for(main(), HANG_LIMIT))
 
 
-def test_an_address_that_is_taken_is_named():
+@pytest.mark.parametrize("options", ["--host 127.0.0.1 --port {}", "--port 0 --wyoming tcp://127.0.0.1:{}"])
+def test_an_address_that_is_taken_is_named(options: str):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=f"--host 127.0.0.1 --port {port}: Address already in use"):
-            serve.main(["--fastpitch", "a", "--port", str(port)])
+        words = options.format(taken.getsockname()[1])
+        with pytest.raises(InputError, match=f"{words.removeprefix('--port 0 ')}: Address already in use"):
+            serve.main(["--fastpitch", "a", *words.split()])
 
 
 @pytest.mark.parametrize("key", ["", "x"])

@@ -1,6 +1,5 @@
 """A speech-to-text model that is ready to transcribe recordings, lists and waves, and the errors of transcripts."""
 
-import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -91,20 +89,15 @@ class Transcription:
 
     @property
     def words(self) -> list[tuple[str, float, float]]:
-        """Each word with its start and end (s), where CTC emits its characters; [] without ``log_probs``.
-
-        Times are those of a recording that was transcribed without leading silence (``pad_leading`` 0).
-        """
+        """Each word with its start and end (s), where CTC emits its characters; [] without ``log_probs``."""
         if self.log_probs is None:
             return []
-        best = self.log_probs.argmax(dim=1)
-        is_new = best != F.pad(best[:-1], (1, 0), value=-1)
-        runs = [*is_new.nonzero().flatten().tolist(), len(best)]  # frames at which the likeliest label changes
-        blank = self.log_probs.size(1) - 1
-        spans = [(start, end) for start, end in itertools.pairwise(runs) if best[start] != blank]  # of the characters
-        second = len(best) / max(self.duration, 1e-6)  # frames
+        best, counts = self.log_probs.argmax(dim=1).unique_consecutive(return_counts=True)
+        ends, second = counts.cumsum(0), len(self.log_probs) / max(self.duration, 1e-6)  # frames
+        is_character = best != self.log_probs.size(1) - 1  # and no blank
+        spans = torch.stack([ends - counts, ends], dim=1)[is_character] / second
         words = re.finditer(r"\S+", self.text) if len(spans) == len(self.text) else ()
-        return [(one[0], spans[one.start()][0] / second, spans[one.end() - 1][1] / second) for one in words]
+        return [(one[0], float(spans[one.start(), 0]), float(spans[one.end() - 1, 1])) for one in words]
 
 
 @dataclass(frozen=True)
@@ -128,10 +121,7 @@ class Recognizer:
     ) -> list[SpeechItem]:
         """The utterances of recordings, folders, lists and manifests, of up to ``max_duration`` seconds.
 
-        Relative paths start from ``folder``.
-
-        Raises:
-            InputError: a source or a recording is missing or broken.
+        Relative paths start from ``folder``. Raises InputError if a source or a recording is missing or broken.
         """
         return self.inference.open_speech(
             self.settings, self.network, sources=sources, folder=folder, max_duration=max_duration
@@ -146,21 +136,15 @@ class Recognizer:
     ) -> list[Transcription]:
         """Transcribe a recording, folder or list by its path, several of them, or waves (T,).
 
-        Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's.
-
-        Raises:
-            InputError: a recording cannot be read; names its entry.
+        Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's. Raises InputError, naming its
+        entry, if a recording cannot be read.
         """
         return list(self.transcripts(self._items(speech, sampling_rate), times=[], with_log_probs=with_log_probs))
 
     def transcripts(
         self, items: Sequence[SpeechItem], *, times: list[float], with_log_probs: bool = False
     ) -> Iterator[Transcription]:
-        """Transcribe utterances in their order, each as soon as possible; ``times`` gets each batch's seconds of work.
-
-        Raises:
-            InputError: a recording cannot be read; names its entry.
-        """
+        """Transcribe utterances in order, each as soon as possible; ``times`` gets the seconds of work of each batch."""
         for window in self._windows(items):
             found: dict[int, Transcription] = {}
             for indices in window:
@@ -227,11 +211,7 @@ def load_recognizer(
     """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.options`), or its defaults.
 
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
-    more, instead.
-
-    Raises:
-        OptionError: there is no such device.
-        CheckpointError: it cannot be read, or is of a model that does another job.
+    more, instead. Raises OptionError if there is no such device, CheckpointError if the file can't be read.
     """
     if not isinstance(checkpoint, LoadedCheckpoint):
         checkpoint = open_checkpoint(Path(checkpoint), role="recognizer")
