@@ -385,12 +385,6 @@ def same_level() -> Iterator[None]:
     logger.setLevel(level)
 
 
-def test_the_log_may_hold_warnings_alone():
-    logged("off")
-    logger = logging.getLogger("serve")
-    assert not logger.isEnabledFor(logging.INFO) and logger.isEnabledFor(logging.WARNING)
-
-
 def logged(form: str) -> tuple[logging.Handler, io.StringIO]:
     """The handler that ``start_logging`` sets up, which writes into a text."""
     with pytest.MonkeyPatch.context() as patch:
@@ -402,8 +396,10 @@ def logged(form: str) -> tuple[logging.Handler, io.StringIO]:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_each_request_is_a_line_of_the_log_in_words_or_as_json(models, form: str, request: pytest.FixtureRequest):
-    handler, text = logged(form)
     logger = logging.getLogger("serve")
+    logged("off")
+    assert not logger.isEnabledFor(logging.INFO) and logger.isEnabledFor(logging.WARNING)
+    handler, text = logged(form)
     logger.addHandler(handler)
     request.addfinalizer(partial(logger.removeHandler, handler))
     with held(models) as one:

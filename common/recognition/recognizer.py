@@ -144,7 +144,7 @@ class Recognizer:
     def transcripts(
         self, items: Sequence[SpeechItem], *, times: list[float], with_log_probs: bool = False
     ) -> Iterator[Transcription]:
-        """Transcribe utterances in order, each as soon as possible; ``times`` gets the seconds of work of each batch."""
+        """Transcribe utterances in order, each as soon as possible; ``times`` gets the seconds of each batch's work."""
         for window in self._windows(items):
             found: dict[int, Transcription] = {}
             for indices in window:

@@ -79,16 +79,10 @@ class Server(uvicorn.Server):
 
     def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
         """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
-        super().__init__(
-            uvicorn.Config(
-                service.asgi,
-                log_config=None,
-                log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
-                access_log=False,
-                http=_Protocol,
-                timeout_graceful_shutdown=math.ceil(deadline),
-            )
-        )
+        # What uvicorn would say of cut answers is no error; the gate reports errors.
+        silent: Any = {"log_config": None, "log_level": "critical", "access_log": False}
+        end = math.ceil(deadline)
+        super().__init__(uvicorn.Config(service.asgi, http=_Protocol, timeout_graceful_shutdown=end, **silent))
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
