@@ -731,6 +731,7 @@ def test_words_can_be_read_whole_and_so_can_the_last_tick(browser, address: str,
         page = studio.page
         assert page.locator("#vocoder-pitch-field").is_hidden()
         studio.speak("You do. I do. We say it to you.")
+        expect(page.locator("#play")).to_have_text("Play")  # the view has gone back to where it was
         page.evaluate("document.querySelector('#picture').scrollLeft = 1e6")
         for word in page.locator(".word").all():
             assert word.evaluate("(one) => one.scrollWidth <= one.clientWidth && !one.matches('.tight')")
