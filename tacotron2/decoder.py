@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from common.nn.layers import Dropout
 from tacotron2.config import ModelConfig
 from tacotron2.layers import Attention, Linear
-from tacotron2.teacher_forcing import StepWeights, run_loop
+from tacotron2.teacher_forcing import LoopWeights, run_loop
 
 PRENET_DROPOUT = 0.5  # at inference too: without it the decoder repeats the last frame instead of advancing in the text
 PRENET_LAYERS = 2
@@ -23,17 +23,6 @@ class Decoded:
     mel: Tensor  # (B, n_mels, F) before the postnet
     gate_logits: Tensor  # (B, F); sigmoid of it: how likely this frame is the last
     alignments: Tensor  # (B, F, L) float32, attention weights of each frame; they sum to 1 over L
-
-
-@dataclass(frozen=True)
-class DecoderInputs:
-    """Inputs and weights that all steps share, in one dtype."""
-
-    memory: Tensor  # (B, L, memory_dim)
-    processed: Tensor  # (B, L, attention_dim) memory as the attention sees it
-    prenet_weight: Tensor  # (4 * attention_rnn_dim, prenet_dim), the prenet's part of the attention LSTM
-    bias: Tensor  # (4 * attention_rnn_dim,)
-    step: StepWeights
 
 
 class PrenetMasks:
@@ -82,6 +71,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.n_mels, memory_dim = config.n_mel_channels, config.encoder_embedding_dim
         n_states = config.decoder_rnn_dim + memory_dim
+        self.n_recurrent = memory_dim + config.attention_rnn_dim  # inputs of the attention LSTM besides the prenet's
         attention = Attention(config)  # the first to draw its weights, so that a seed gives the same as ever
         self.prenet = Prenet(self.n_mels, config.prenet_dim)
         self.attention_rnn = nn.LSTMCell(config.prenet_dim + memory_dim, config.attention_rnn_dim)
@@ -99,16 +89,17 @@ class Decoder(nn.Module):
         random dropout.
         """
         previous = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), zeros before the first frame
-        prenet = self.prenet(previous, masks)
-        parts = self.prepare(memory)
+        prenet, processed = self.prenet(previous, masks), self.attention_layer.memory_layer(memory)
         with torch.autocast(memory.device.type, enabled=False):
-            gates = F.linear(prenet.to(parts.bias.dtype), parts.prenet_weight, parts.bias)
+            weights = self.step_weights(processed.dtype)  # autocast's, if that is enabled
+            for_prenet, for_loop = weights["attention_rnn"].split([prenet.size(2), self.n_recurrent], 1)
+            gates = F.linear(prenet.to(processed.dtype), for_prenet, weights["attention_bias"])
             states, alignments = run_loop(
                 gates,
-                parts.memory,
-                parts.processed,
+                memory.to(processed.dtype),
+                processed,
                 padding,
-                parts.step,
+                LoopWeights(for_loop, *(weights[name] for name in LoopWeights._fields[1:])),
                 attention_masks=self._factors(self.attention_dropout, gates, self.attention_rnn.hidden_size),
                 decoder_masks=self._factors(self.decoder_dropout, gates, self.decoder_rnn.hidden_size),
             )
@@ -116,29 +107,19 @@ class Decoder(nn.Module):
         mel = self.linear_projection(states).transpose(1, 2)
         return Decoded(mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1))
 
-    def prepare(self, memory: Tensor) -> DecoderInputs:
-        """What all steps of decoding ``memory`` (B, L, memory_dim) share, in the dtype of autocast."""
-        kind = memory.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else memory.dtype
-        processed = self.attention_layer.memory_layer(memory)
-        rnn, decoder, layer = self.attention_rnn, self.decoder_rnn, self.attention_layer
-        with torch.autocast(kind, enabled=False):
-            n_prenet = rnn.input_size - memory.size(2)
-            step = StepWeights(
-                attention_rnn=torch.cat([rnn.weight_ih[:, n_prenet:], rnn.weight_hh], 1),
-                decoder_rnn=torch.cat([decoder.weight_ih, decoder.weight_hh], 1),
-                decoder_bias=decoder.bias_ih + decoder.bias_hh,
-                query=layer.query_layer.linear_layer.weight,
-                location=layer.location_layer.folded_weight(),
-                energy=layer.v.linear_layer.weight[0],
-            )
-            return DecoderInputs(
-                memory=memory.to(dtype),
-                processed=processed.to(dtype),
-                prenet_weight=rnn.weight_ih[:, :n_prenet].to(dtype),
-                bias=(rnn.bias_ih + rnn.bias_hh).to(dtype),
-                step=StepWeights(*(tensor.to(dtype) for tensor in step.tensors())),
-            )
+    def step_weights(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        """The weights of a step by name, in one dtype, with what reads the same inputs joined (see `DecoderStep`)."""
+        layer, first, second = self.attention_layer, self.attention_rnn, self.decoder_rnn
+        weights = {
+            "attention_rnn": torch.cat([first.weight_ih, first.weight_hh], 1),
+            "attention_bias": first.bias_ih + first.bias_hh,
+            "query": layer.query_layer.linear_layer.weight,
+            "location": layer.location_layer.folded_weight(),
+            "energy": layer.v.linear_layer.weight[0],
+            "decoder_rnn": torch.cat([second.weight_ih, second.weight_hh], 1),
+            "decoder_bias": second.bias_ih + second.bias_hh,
+        }
+        return {name: weight.to(dtype) for name, weight in weights.items()}
 
     @staticmethod
     def _factors(dropout: Dropout, gates: Tensor, width: int) -> Tensor | None:

@@ -61,29 +61,10 @@ class ConvolutionBlock(nn.ModuleList):
         elif torch.jit.is_scripting() or torch.jit.is_tracing():  # for inference, whose statistics need no mask
             x = self[1](x) * mask.unsqueeze(1)
         else:
-            norm = self[1]
-            assert isinstance(norm, nn.BatchNorm1d)
-            normalize = normalize_rows if x.device.type == "cpu" else normalize_masked
-            x = normalize(norm, x, mask)
+            x = normalize_masked(self[1], x, mask)
         if self.activation != "linear":
             x = torch.relu(x) if self.activation == "relu" else torch.tanh(x)
         return self.dropout(x)
-
-
-def normalize_rows(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
-    """Batch norm of the valid positions of x (B, C, L), mask (B, L), zero elsewhere; computes no others.
-
-    How many there are has to be known, which would hold up a GPU.
-    """
-    rows = x.transpose(1, 2)
-    valid = rows[mask]
-    if len(valid) > 1:
-        valid = norm(valid)
-    else:  # a single one has no variance, so the running statistics are used
-        valid = nn.functional.batch_norm(
-            valid, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps
-        )
-    return torch.zeros_like(rows).index_put((mask,), valid.to(rows.dtype)).transpose(1, 2)
 
 
 class LocationLayer(nn.Module):
@@ -128,11 +109,13 @@ class Encoder(nn.Module):
     def forward(self, embedded: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
         """embedded (B, L, C), lengths (B,) -> memory (B, L, C), zero at padding.
 
-        ``mask`` (B, L) hides padding from the convolutions; without it they read the padding symbol, as in the
-        original.
+        ``mask`` (B, L) hides padding from the convolutions; the original's read the padding symbol.
         """
         x = self.convolve(embedded, mask)
-        return self.read_packed(x, lengths) if x.device.type == "cpu" else self.read_padded(x, lengths)
+        if x.device.type != "cpu":
+            return self.read_padded(x, lengths)
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
 
     def convolve(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
         """What the LSTM reads, (B, L, C), of the same."""
@@ -143,13 +126,8 @@ class Encoder(nn.Module):
             x = convolution(x, mask)
         return x.transpose(1, 2)
 
-    def read_packed(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), zero at padding; for CPUs, without padding."""
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
-
     def read_padded(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """x (B, L, C), lengths (B,) -> the LSTM's memory (B, L, C), zero at padding, without the lengths on the host.
+        """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), without lengths on the host, and for ONNX.
 
         The forward direction reads utterances that begin at the left, the backward direction the same ones moved so
         that they end at the right: so both reach the padding last. One call computes both directions of both.

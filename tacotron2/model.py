@@ -2,23 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.checkpoints.fit import check_model
 from common.config import AudioConfig
 from common.data.batch import join_batches
 from common.nn.layers import mask_from_lengths
+from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import MelOutput
 from common.text.config import TextConfig
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import Decoder, PrenetMasks
-from tacotron2.inference import DecoderSteps, Inference, StepGraphs, durations_from_alignments
+from tacotron2.inference import Inference, RunSteps, durations_from_alignments, run_steps
 from tacotron2.layers import Encoder, Postnet
+from tacotron2.step import DecoderStep
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
+SYMBOL_STEP = 32  # on a GPU, numbers of symbols are padded to multiples of it, so that few graphs are recorded
 _EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
 
@@ -46,7 +51,7 @@ class Tacotron2(Inference, nn.Module):
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.postnet = Postnet(config)
-        self._graphs = StepGraphs()
+        self._prepared: dict[torch.dtype, RunSteps] | None = None
 
     def encode(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """tokens (B, L), lengths (B,) -> memory (B, L, C), zero at padding, and padding (B, L) bool."""
@@ -84,15 +89,24 @@ class Tacotron2(Inference, nn.Module):
             alignments=out.alignments * mask.unsqueeze(2),
         )
 
-    def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> DecoderSteps:
-        """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
+    def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         memory, _ = self.encode(tokens, lengths)
-        begin = self._graphs.begin if memory.is_cuda else DecoderSteps
-        return begin(self.decoder, memory, lengths, config=self.config, gate_threshold=gate_threshold)
+        if memory.is_cuda:
+            memory = F.pad(memory, (0, 0, 0, -memory.size(1) % SYMBOL_STEP))
+        processed = self.decoder.attention_layer.memory_layer(memory)  # of autocast's dtype, if that is enabled
+        run = self._prepared.get(processed.dtype) if self._prepared is not None else None
+        if run is None:
+            with torch.autocast(memory.device.type, enabled=False):
+                run = partial(run_steps, DecoderStep(self.decoder, processed.dtype))
+            if self._prepared is not None:
+                run = GraphRecorder("Tacotron 2's decoder").by_shape(run) if memory.is_cuda else run
+                self._prepared[processed.dtype] = run
+        return run, (memory.to(processed.dtype), processed.transpose(1, 2).contiguous(), lengths)
 
     def prepare_for_inference(self) -> None:
-        """Evaluation mode; nothing needs folding."""
+        """Join the weights of a decoder's step once, and record CUDA graphs of it; not to be trained afterwards."""
         self.eval()
+        self._prepared = {}
 
 
 def build_networks(

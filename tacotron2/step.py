@@ -25,21 +25,15 @@ class DecoderStep(nn.Module):
 
     def __init__(self, decoder: Decoder, dtype: torch.dtype) -> None:
         super().__init__()
-        layer, first, second = decoder.attention_layer, decoder.attention_rnn, decoder.decoder_rnn
-        prenet = [one.get_parameter("linear_layer.weight") for one in decoder.prenet.layers]
-        weights: dict[str, Tensor] = {f"prenet_{index}": weight for index, weight in enumerate(prenet)}
-        weights["attention_rnn"] = torch.cat([first.weight_ih, first.weight_hh], 1)
-        weights["attention_bias"] = first.bias_ih + first.bias_hh
-        weights["query"] = layer.query_layer.linear_layer.weight
-        weights["location"] = layer.location_layer.folded_weight().view(layer.v.linear_layer.in_features, 2, -1)
-        weights["energy"] = layer.v.linear_layer.weight[0]
-        weights["decoder_rnn"] = torch.cat([second.weight_ih, second.weight_hh], 1)
-        weights["decoder_bias"] = second.bias_ih + second.bias_hh
+        weights = decoder.step_weights(dtype)
+        weights["location"] = weights["location"].unflatten(1, (2, -1))
+        for index, layer in enumerate(decoder.prenet.layers):
+            weights[f"prenet_{index}"] = layer.get_parameter("linear_layer.weight")
         projections = decoder.linear_projection.linear_layer, decoder.gate_layer.linear_layer
         weights["projection"] = torch.cat([one.weight for one in projections])
         weights["projection_bias"] = torch.cat([one.bias for one in projections])
         for name, weight in weights.items():
-            self.register_buffer(name, weight.detach().to(dtype))
+            self.register_buffer(name, weight.detach().to(dtype, copy=True))
 
     def forward(
         self,

@@ -70,8 +70,8 @@ def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_
     memory, padding = network.encode(given["text_padded"], given["input_lengths"])
     torch.testing.assert_close(memory, inter["encoder_outputs"], **TEACHER_FORCED)
     assert torch.equal(memory[padding], torch.zeros_like(memory[padding]))
-    parts = network.decoder.prepare(memory)
-    torch.testing.assert_close(parts.processed, inter["processed_memory"], **TEACHER_FORCED)
+    processed = network.decoder.attention_layer.memory_layer(memory)
+    torch.testing.assert_close(processed, inter["processed_memory"], **TEACHER_FORCED)
     n_steps = len({key.split(".")[0] for key in inter if key.startswith("step")})
     assert n_steps
     step = DecoderStep(network.decoder, torch.float32)
@@ -81,7 +81,7 @@ def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_
     (n_batch, n_tokens, n_context), config = memory.shape, network.config
     widths = [*[config.attention_rnn_dim] * 2, *[config.decoder_rnn_dim] * 2, n_context, n_tokens, n_tokens]
     states = [torch.zeros(n_batch, width) for width in widths]
-    frame, processed = torch.ones(n_batch, config.n_mel_channels), parts.processed.transpose(1, 2)
+    frame, processed = torch.ones(n_batch, config.n_mel_channels), processed.transpose(1, 2)
     names = ["attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "attention_context"]
     names += ["attention_weights", "attention_weights_cum"]
     for number in range(n_steps):
