@@ -3,11 +3,6 @@
 Source: Kim et al., Glow-TTS (2020), section 3.2; as FastPitch 1.1 uses it, equally probable paths leave a token late.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,74 +17,14 @@ def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -
 
     The path starts at the first token, ends at the last, and each frame is at the token of the frame before it or at
     the next; of all such paths it has the greatest sum of ``log_probs``. With fewer frames than tokens there is none:
-    then the frames are at the last tokens. On a GPU it is found there, without a synchronization.
-    """
-    on_cpu = log_probs.device.type == "cpu"
-    return (find_path_compiled if on_cpu else find_path_vectorized)(log_probs.float(), token_lengths, frame_lengths)
-
-
-def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Tensor:
-    """Frames at each token: path (B, F), lengths (B,) -> int64 (B, L)."""
-    is_frame = mask_from_lengths(frame_lengths, path.size(1)).long()
-    return is_frame.new_zeros(path.size(0), n_tokens).scatter_add(1, path, is_frame)
-
-
-def find_path_compiled(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """`find_path` for float32 tensors on a CPU, in compiled code on as many threads as torch uses."""
-    search = _compiled_search()
-    path = torch.zeros(log_probs.shape[:2], dtype=torch.int64)
-    parts = (log_probs.detach().contiguous(), token_lengths, frame_lengths, path)
-    n_threads = min(torch.get_num_threads(), len(log_probs))
-    # The compiled code does not hold the interpreter's lock, and OpenMP of its own would not survive a fork.
-    shares = zip(*(part.tensor_split(n_threads) for part in parts))
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(lambda share: search(*(part.numpy() for part in share)), shares))
-    return path
-
-
-@lru_cache(maxsize=1)
-def _compiled_search() -> Callable[..., None]:
-    """`_search` as machine code, cached on the disk for the next process where a folder for it can be written."""
-    import numba  # takes half a second, which inference does not need
-
-    try:
-        return numba.njit(nogil=True, cache=True)(_search)
-    except RuntimeError:  # neither the package's folder nor the user's can be written
-        return numba.njit(nogil=True)(_search)
-
-
-def _search(log_probs: np.ndarray, token_lengths: np.ndarray, frame_lengths: np.ndarray, path: np.ndarray) -> None:
-    """Fill ``path`` (B, F) utterance by utterance; the arrays as `find_path`'s tensors."""
-    for item in range(len(log_probs)):
-        n_tokens, n_frames = token_lengths[item], frame_lengths[item]
-        moves = np.zeros((n_frames, n_tokens), dtype=np.bool_)  # whether the path comes from the previous token
-        best = np.full(n_tokens, -np.inf, dtype=np.float32)
-        before = np.empty_like(best)
-        best[0] = log_probs[item, 0, 0]
-        for frame in range(1, n_frames):
-            best, before = before, best
-            best[0] = before[0] + log_probs[item, frame, 0]
-            for token in range(1, n_tokens):
-                move = before[token - 1] >= before[token]
-                moves[frame, token] = move
-                best[token] = (before[token - 1] if move else before[token]) + log_probs[item, frame, token]
-        token = n_tokens - 1
-        for frame in range(n_frames - 1, -1, -1):
-            path[item, frame] = token
-            token -= moves[frame, token]
-
-
-def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """`find_path` for float32 tensors on any device, computing all tokens and utterances of a frame at once.
-
-    Backtracking takes log2(F) operations: steps back by one frame are composed into steps by 2, 4, 8 frames.
+    then the frames are at the last tokens. All tokens and utterances of a frame are computed at once, and backtracking
+    takes log2(F) operations: steps back by one frame are composed into steps by 2, 4, 8 frames.
     """
     n_batch, n_frames, n_tokens = log_probs.shape
-    device = log_probs.device
-    moves = by_kernel(best_moves, log_probs)
+    moves = by_kernel(best_moves, log_probs.float())
     moves[:, :, 0] = False
     moves &= mask_from_lengths(frame_lengths, n_frames).t().unsqueeze(2)  # after its end an utterance stays
-    tokens = torch.arange(n_tokens, device=device)
+    tokens = torch.arange(n_tokens, device=log_probs.device)
     steps = (tokens - moves.long()).roll(-1, 0)  # (F, B, L): the token of a frame, from the token of the next
     steps[-1] = tokens
     size = 1
@@ -99,6 +34,12 @@ def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths
     last = (token_lengths - 1).view(1, -1, 1).expand(n_frames, n_batch, 1)
     path = steps.gather(2, last).squeeze(2).t()
     return path * mask_from_lengths(frame_lengths, n_frames)
+
+
+def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Tensor:
+    """Frames at each token: path (B, F), lengths (B,) -> int64 (B, L)."""
+    is_frame = mask_from_lengths(frame_lengths, path.size(1)).long()
+    return is_frame.new_zeros(path.size(0), n_tokens).scatter_add(1, path, is_frame)
 
 
 def best_moves(log_probs: Tensor) -> Tensor:

@@ -43,7 +43,8 @@ class HarmonicObjective(AdversarialObjective):
     )
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
-        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if options.adversarial else 0.0)
+        weights = dict.fromkeys(("adversarial_loss", "feature_loss"), _ADVERSARIAL_WEIGHT)
+        super().__init__("harmonic", _WEIGHTS, weights if options.adversarial else {})
         if options.adversarial:
             terms = {"d_loss": "d loss"} | self.log_style.terms
             self.log_style = replace(self.log_style, terms=terms, rates={"harmonic": "lrate"})
@@ -52,17 +53,11 @@ class HarmonicObjective(AdversarialObjective):
         self._loss_mel = MelExtractor(replace(audio, framing="centered", peak=None))
 
     def own_counts(self, batch: HarmonicBatch) -> dict[str, Tensor]:
-        n_segments = torch.full((), len(batch.names), device=batch.audio.device)
-        near = _near_voiced(batch.voicing)
-        return {
-            "stft_loss": n_segments,
-            "mel_loss": n_segments,
-            "pitch_loss": near.sum(),
-            "voicing_loss": torch.full((), near.numel(), device=near.device),
-            "pitch_error": batch.voicing.sum(),
-        }
+        near, counts = _near_voiced(batch.voicing), dict.fromkeys(("stft_loss", "mel_loss"), batch.n_utterances)
+        counts |= {"pitch_loss": near.sum(), "voicing_loss": torch.ones_like(near).sum()}
+        return counts | {"pitch_error": batch.voicing.sum()}
 
-    def make_sounds(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
+    def generate(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
         network = networks["harmonic"]
         assert batch.noise is not None, "those of validation alone have none"
         n_frames = 1 + (batch.noise.size(2) - self._audio.filter_length) // self._audio.hop_length
@@ -77,10 +72,11 @@ class HarmonicObjective(AdversarialObjective):
         kept = slice(start, start + (n_frames - 2 * CONTEXT) * self._audio.hop_length)
         return batch.audio[:, kept], made[:, kept]
 
-    def own_sums(self, networks: Networks, batch: HarmonicBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
+    def own_sums(self, networks: Networks, batch: HarmonicBatch, output: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
         assert batch.mel_noise is not None, "those of validation alone have none"
         mel = self._mel_of_frames(batch.audio) if batch.mels is None else batch.mels
         found = networks["harmonic"].pitch(mel + batch.mel_noise)
+        recorded, made = output
         return self.sound_sums(recorded, *made.chunk(2)) | self._pitch_sums(found, batch)
 
     def _mel_of_frames(self, wave: Tensor) -> Tensor:

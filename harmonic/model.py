@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from common.audio.mel import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig
 from common.nn.discriminators import build_discriminators
-from common.nn.layers import SeededNoise, mask_from_lengths
+from common.nn.layers import SeededNoise, mask_from_lengths, scale_log_mel
 from common.synthesis.vocoder import VocoderSettings
 from common.text.config import TextConfig
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
@@ -43,11 +43,6 @@ class PitchOutput:
     scores: Tensor  # (B, N_PITCHES, F) logits of the pitches `pitch_grid`
 
 
-def _scaled(mel: Tensor) -> Tensor:
-    """A log-mel-spectrogram with values around 0 and 1."""
-    return (mel + 5) / 2.5
-
-
 def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
     """x (B, C, F), zero where ``padding`` (B, 1, F) is True."""
     return x if padding is None else x.masked_fill(padding, 0.0)
@@ -74,7 +69,7 @@ class PitchNetwork(nn.Module):
     def forward(self, mel: Tensor, padding: Tensor | None = None) -> PitchOutput:
         """mel (B, n_mels, F), padding (B, 1, F) True past the ends."""
         with torch.autocast(mel.device.type, enabled=False):
-            x = _scaled(mel.float())
+            x = scale_log_mel(mel.float())
             for conv in self.convs:
                 x = F.leaky_relu(conv(_masked(x, padding)), 0.1)
             x = self.end(x)
@@ -123,7 +118,7 @@ class FilterNetwork(nn.Module):
     def forward(self, mel: Tensor, track: Tensor, padding: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """mel (B, n_mels, F), track (B, 3 or 4, F) of `HarmonicVocoder.track` -> three of (B, F, bins) float32."""
         pitch, voicing = track[:, :1], track[:, 1:2]
-        x = torch.cat([_scaled(mel), 4 * voicing * (pitch.log() - math.log(_MIDDLE)), voicing], dim=1)
+        x = torch.cat([scale_log_mel(mel), 4 * voicing * (pitch.log() - math.log(_MIDDLE)), voicing], dim=1)
         x = self.start_norm(self.start(_masked(x, padding)).transpose(1, 2)).transpose(1, 2)
         for block in self.blocks:
             x = block(x, padding)

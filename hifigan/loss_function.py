@@ -34,22 +34,22 @@ class HifiganObjective(AdversarialObjective):
     )
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
-        adversarial, concat_fwd = float(not options.mel_loss_only), bool(options.concat_fwd)
-        super().__init__("generator", {"mel_loss": 1.0}, adversarial=adversarial, concat_fwd=concat_fwd)
+        weights = {} if options.mel_loss_only else dict.fromkeys(("adversarial_loss", "feature_loss"), 1.0)
+        super().__init__("generator", {"mel_loss": 1.0}, weights, concat_fwd=bool(options.concat_fwd))
         if options.mel_loss_only:
             self.log_style = replace(self.log_style, terms={"mel_loss": "mel loss"}, rates={"generator": "g lr"})
         self._input_mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=options.mel_fmax_loss))
 
-    def make_sounds(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor]:
+    def generate(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor]:
         return batch.audio, networks["generator"](self._mel(batch)).float()
 
     def own_counts(self, batch: HifiganBatch) -> dict[str, Tensor]:
-        return dict.fromkeys(("g_loss", "mel_loss"), torch.full((), len(batch.names), device=batch.audio.device))
+        return dict.fromkeys(("g_loss", "mel_loss"), batch.n_utterances)
 
-    def own_sums(self, networks: Networks, batch: HifiganBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
-        extractor = self._loss_mel.to(made.device)
-        return {"mel_loss": MEL_WEIGHT * (extractor(made) - extractor(recorded)).abs().mean() * len(batch.names)}
+    def own_sums(self, networks: Networks, batch: HifiganBatch, output: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
+        recorded, made = map(self._loss_mel.to(batch.audio.device), output)
+        return {"mel_loss": MEL_WEIGHT * (made - recorded).abs().mean() * len(batch.names)}
 
     def numerators(self, phase: str, networks: Networks, batch: HifiganBatch) -> dict[str, Tensor]:
         sums = super().numerators(phase, networks, batch)

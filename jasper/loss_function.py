@@ -35,7 +35,7 @@ class JasperObjective(Objective):
         return {"ctc_loss": 1.0}
 
     def counts(self, phase: str, batch: JasperBatch) -> dict[str, Tensor]:
-        return {"ctc_loss": torch.full((), len(batch.names), device=batch.waves.device)}
+        return {"ctc_loss": batch.n_utterances}
 
     def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
         network, _, out = self._forward(networks, batch)

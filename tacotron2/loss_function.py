@@ -68,9 +68,8 @@ class Tacotron2Objective(Objective):
         out = networks["tacotron2"](batch)
         terms = self.terms(self._sums(out, batch), batch)
         lengths = batch.token_lengths, batch.mel_lengths
-        n_utterances = batch.mel_lengths.new_full((), len(batch.names))
         for name, figure in (("attention_diagonality", diagonality), ("attention_focus", focus_rate)):
-            terms[name] = Term(figure(out.alignments, *lengths).sum(), n_utterances)
+            terms[name] = Term(figure(out.alignments, *lengths).sum(), batch.n_utterances)
         return terms
 
     def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:

@@ -34,7 +34,7 @@ class WaveGlowObjective(Objective):
         return {"likelihood_loss": 1.0}
 
     def counts(self, phase: str, batch: WaveGlowBatch) -> dict[str, Tensor]:
-        return {"likelihood_loss": torch.full((), len(batch.names), device=batch.audio.device)}
+        return {"likelihood_loss": batch.n_utterances}
 
     def numerators(self, phase: str, networks: Networks, batch: WaveGlowBatch) -> dict[str, Tensor]:
         mel = self._mel.to(batch.audio.device)(batch.audio)

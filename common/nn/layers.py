@@ -47,6 +47,11 @@ def zero_where(padding: Tensor, x: Tensor) -> Tensor:
     return torch.where(padding, 0.0, x) if prefers_channels_last(x) else x.masked_fill(padding, 0.0)
 
 
+def scale_log_mel(mel: Tensor) -> Tensor:
+    """A log-mel-spectrogram with values around 0 and 1."""
+    return (mel + 5) / 2.5
+
+
 def split_channels(x: Tensor, sizes: list[int]) -> list[Tensor]:
     """Split x (B, C, T) into parts of ``sizes`` channels. On a GPU, their joined gradient is channels last, as x is."""
     if prefers_channels_last(x):

@@ -96,11 +96,11 @@ class Objective(ABC):
 
     def evaluate(self, networks: Networks, batch: Any) -> dict[str, Term]:
         """Validation terms of one batch (no gradients); by default those of the only phase."""
-        return self.terms(self.numerators(self.phases[0].name, networks, batch), batch)
+        return self.terms(self.numerators(self.phases[-1].name, networks, batch), batch)
 
     def terms(self, sums: dict[str, Tensor], batch: Any) -> dict[str, Term]:
-        """Numerators of the first phase with their counts."""
-        counts = self.counts(self.phases[0].name, batch)
+        """Numerators of the last phase with their counts."""
+        counts = self.counts(self.phases[-1].name, batch)
         return {name: Term(total, counts[name]) for name, total in sums.items()}
 
     def total(self, terms: dict[str, float], *, epoch: int) -> float:
