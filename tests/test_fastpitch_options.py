@@ -18,12 +18,12 @@ from common.files import write_json
 from common.options import add_options, read_options
 from common.synthesis.utterances import Controls
 from common.training.settings import TrainingSetup
+from fastpitch.arg_parser import InferenceOptions
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.fine_tuning import set_up_networks
 from fastpitch.loss_function import build_objective
 from fastpitch.model import FastPitch
-from fastpitch.options import InferenceOptions
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform, controls
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)

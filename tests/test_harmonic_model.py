@@ -15,8 +15,8 @@ from common.audio.mel import MelExtractor
 from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.config import AudioConfig
 from common.synthesis.vocoder import NetworkVocoder
+from harmonic.arg_parser import InferenceOptions
 from harmonic.model import HarmonicVocoder, context_frames, vocoder_settings
-from harmonic.options import InferenceOptions
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 
 CPU = torch.device("cpu")

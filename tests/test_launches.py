@@ -39,10 +39,10 @@ from hifigan.config import ModelConfig as HifiganConfig
 from jasper.loss_function import JasperObjective
 from jasper.yaml_config import load_config
 from tacotron2.config import ModelConfig as Tacotron2Config
+from waveglow.arg_parser import TrainingOptions as WaveGlowOptions
 from waveglow.config import ModelConfig as WaveGlowConfig
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
-from waveglow.options import TrainingOptions as WaveGlowOptions
 
 __all__ = ["gpu"]
 

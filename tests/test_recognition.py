@@ -24,8 +24,8 @@ from common.precision import Precision
 from common.recognition.command import time_figures
 from common.recognition.recognizer import Recognizer, SpeechItem, load_recognizer
 from common.registry import RecognizerSpec, get_model
+from jasper.arg_parser import InferenceOptions
 from jasper.model import JasperOutput
-from jasper.options import InferenceOptions
 
 
 @pytest.fixture

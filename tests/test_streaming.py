@@ -32,8 +32,8 @@ from common.synthesis.vocoder import (
 )
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import Generator, context_frames, to_torchscript
+from waveglow.arg_parser import InferenceOptions
 from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context, vocoder_settings
-from waveglow.options import InferenceOptions
 
 CONTEXT = context_frames(MODEL, AUDIO)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)

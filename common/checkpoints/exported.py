@@ -182,7 +182,7 @@ class Exports:
 def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
     """What a file says of the stripped checkpoint that it is made of, in plain types.
 
-    ``context`` is that of `VocoderSpec.context`, frames.
+    ``context`` is that of `VocoderSettings.context`, frames.
     """
     assert checkpoint.stripped is not None
     text = checkpoint.text
