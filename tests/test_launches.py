@@ -188,7 +188,7 @@ def test_a_sentence_launches_no_more_than_its_ceiling(gpu: FakeGpu, monkeypatch:
         recorded.append(launches(seen))
         return made
 
-    for step in get_model("FastPitch").inference.recordable:
+    for step in get_model("FastPitch").recordable:
         monkeypatch.setattr(voice, step, partial(count, getattr(voice, step)))
     counts, casts = [], []
     for infer in (lambda: voice.infer(tokens, lengths, Controls()), lambda: vocoder.infer(mel)):
