@@ -82,6 +82,8 @@ def make_voice(
             lacks what the options need.
         OptionError: the options do not fit the checkpoints, or the engine a GPU or mixed precision.
     """
+    if vocoder is not None and generator.spec.makes_wave:
+        raise OptionError(f"{generator.path}: {generator.spec.name} needs no vocoder; leave out {vocoder.path}")
     if vocoder is not None:
         made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
@@ -121,7 +123,7 @@ def _load(
         audio=stored.audio,
         precision=precision,
         network=network,
-        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
+        vocoder=None if spec.makes_wave else load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
         controls=controls,
         vocoder_pitch=speaking.vocoder_pitch,
         fade_out=speaking.fade_out,
@@ -232,7 +234,7 @@ def with_shipped(
     found, path = dict(opened), VOICES / VOICE
     if "generator" not in opened and path.is_file():
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
-    if with_vocoder and "generator" in found and "vocoder" not in found:
+    if with_vocoder and "generator" in found and "vocoder" not in found and not found["generator"].spec.makes_wave:
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder

@@ -67,15 +67,16 @@ class MelOutput:
     pitch_hz: Tensor | None = None  # (B, L) float64, spoken with, given or predicted; 0: unvoiced, or no statistics
     decoded_energy: Tensor | None = None  # (B, L) as ``energy``, spoken with, given or predicted
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped
+    wave: Tensor | None = None  # (B, F * hop) of a network that goes from text to sound; the mel is this sound's
 
 
 @dataclass(frozen=True)
 class WaveOutput:
-    """Sound of a network without mels, and the prosody it was made with where the network has one."""
+    """The sound of a network that makes no mels."""
 
     wave: Tensor  # (B, F * hop) float32 in about [-1, 1], zero after an utterance's end
     lengths: Tensor  # (B,) frames
-    frames: Tensor | None = None  # as in `MelOutput`
+    frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
 
 
 @dataclass(frozen=True)
