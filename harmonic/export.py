@@ -9,20 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints.exported import (
-    WAVE,
-    ExportedVocoder,
-    Exports,
-    OnnxForm,
-    Part,
-    Quantization,
-    Shapes,
-    random_examples,
-)
+from common.checkpoints.exported import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.layers import SeededNoise
-from common.synthesis.networks import VocoderSettings
+from common.synthesis.networks import ExportedVocoder, VocoderSettings
 from harmonic.arg_parser import InferenceOptions
 from harmonic.config import MEL_CORRECTIONS, ModelConfig
 from harmonic.model import Fourier, HarmonicVocoder, draw_noise

@@ -5,17 +5,9 @@ from typing import Any
 
 import torch
 
-from common.checkpoints.exported import (
-    WAVE,
-    ExportedVocoder,
-    Exports,
-    OnnxForm,
-    Part,
-    Quantization,
-    Shapes,
-    random_examples,
-)
+from common.checkpoints.exported import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
+from common.synthesis.networks import ExportedVocoder
 from hifigan.config import ModelConfig
 from hifigan.model import Generator
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from tiny_served import make_checkpoints, served_models
 
-from common.checkpoints.exported import ExportedVocoder
 from common.errors import OptionError
 from common.serving.models import ServedModels
+from common.synthesis.networks import ExportedVocoder
 from fastpitch.export import ExportedNetwork
 from fastpitch.model import FastPitch
 from scripts import checkpoint_tools

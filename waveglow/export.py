@@ -5,9 +5,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.exported import WAVE, ExportedVocoder, Exports, Part, Shapes, random_examples
+from common.checkpoints.exported import WAVE, Exports, Part, Shapes, random_examples
 from common.config import AudioConfig
 from common.nn.layers import SeededNoise, mask_from_lengths
+from common.synthesis.networks import ExportedVocoder
 from waveglow.config import SIGMA_INFER
 from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped, spans
 

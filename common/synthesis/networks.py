@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
+from common.checkpoints.exported import Runner
+from common.config import AudioConfig, from_plain
 from common.synthesis.utterances import Controls, MelOutput, WaveOutput
 
 
@@ -91,3 +94,22 @@ class MelToWave(Network):
     def track(self, mel: Tensor, *args: Any, **pitch: Any) -> Tensor:
         """What depends on all of a mel (B, n_mels, F), by ``pitch`` and ``voicing`` (B, F) if given: (B, C, F)."""
         raise NotImplementedError
+
+
+class ExportedVocoder(MelToWave):
+    """A vocoder's exported file, which makes the sound that the network does."""
+
+    def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
+        self._run, self.config, self.description = run, config, description
+        self.audio: AudioConfig = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
+
+    def infer(self, mel: Tensor, lengths: Tensor | None = None, *args: Any, **settings: Any) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
+        return self.run(mel, lengths)
+
+    def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
+        """`infer` with the file's further ``inputs``."""
+        if lengths is None:
+            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
+        given = {"mel": mel.float(), **inputs, "lengths": lengths}
+        return self._run({name: value.contiguous() for name, value in given.items()})["wave"]
