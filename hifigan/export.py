@@ -7,6 +7,7 @@ import torch
 
 from common.checkpoints.exported import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
+from common.synthesis.networks import ExportedVocoder
 from hifigan.config import ModelConfig
 from hifigan.model import Generator
 
@@ -89,3 +90,9 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
         quantization=Quantization(True, lambda mels: [(mel[None], torch.tensor([mel.size(1)])) for mel in mels]),
     )
     return Exports((part,))
+
+
+class ExportedNetwork(ExportedVocoder):
+    """An exported generator, which makes the sound that the network does."""
+
+    settings = Generator.settings

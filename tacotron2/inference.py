@@ -2,19 +2,18 @@
 
 import functools
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from common.nn.layers import mask_from_lengths
+from common.synthesis.networks import TextToMel
 from common.synthesis.utterances import Controls, MelOutput
+from tacotron2.arg_parser import InferenceOptions
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PrenetMasks
-from tacotron2.options import InferenceOptions
 
 GPU_STEPS = 32  # that run before the host looks whether all utterances have ended
 # () -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next steps
@@ -36,7 +35,7 @@ def run_steps(step: Callable[..., tuple[Tensor, ...]], frame: Tensor, *given: Te
     return (*map(torch.stack, zip(*made)), frame, *states)
 
 
-class Inference(ABC):
+class Inference(TextToMel):
     """What infers, given an encoder with a decoder, and a postnet."""
 
     config: ModelConfig
@@ -62,8 +61,9 @@ class Inference(ABC):
         config, controls = self.config, controls or Controls()
         if draw_masks is None:
             draw_masks = functools.partial(PrenetMasks(config.prenet_dim, seed=controls.seed).draw, tokens.device)
-        max_steps = config.max_decoder_steps if controls.max_decoder_steps is None else controls.max_decoder_steps
-        threshold = config.gate_threshold if controls.gate_threshold is None else controls.gate_threshold
+        options = controls.options or InferenceOptions()
+        max_steps = config.max_decoder_steps if options.max_decoder_steps is None else options.max_decoder_steps
+        threshold = config.gate_threshold if options.gate_threshold is None else options.gate_threshold
         run, encoded = self.begin(tokens, lengths)
         with torch.autocast(tokens.device.type, enabled=False):
             limits = {"max_steps": max_steps, "threshold": math.log(threshold / (1 - threshold))}
@@ -133,8 +133,3 @@ def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_len
     chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)
     durations = torch.zeros(len(alignments), alignments.size(2), dtype=torch.int64, device=alignments.device)
     return durations.scatter_add_(1, chosen, frames.long())
-
-
-def controls(options: InferenceOptions, network: Any, config: ModelConfig, *, where: Path) -> Controls:
-    """The controls of the options, whatever the checkpoint."""
-    return Controls(max_decoder_steps=options.max_decoder_steps, gate_threshold=options.gate_threshold)

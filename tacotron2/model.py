@@ -108,6 +108,12 @@ class Tacotron2(Inference, nn.Module):
         self.eval()
         self._prepared = {}
 
+    @torch.inference_mode()
+    def teach(self, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
+        """`teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
+        batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
+        return self.teacher_forced(join_batches(batches).to(mels[0].device))
+
 
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
@@ -115,10 +121,3 @@ def build_networks(
     """A new Tacotron 2 with random weights; ``text`` None leaves the number of symbols unchecked."""
     check_model(config, audio, text)
     return {"tacotron2": Tacotron2(config)}
-
-
-@torch.inference_mode()
-def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
-    """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
-    batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
-    return network.teacher_forced(join_batches(batches).to(mels[0].device))

@@ -15,8 +15,8 @@ from common.audio.mel import MelExtractor
 from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.config import AudioConfig
 from common.synthesis.vocoder import NetworkVocoder
-from harmonic.model import HarmonicVocoder, context_frames, vocoder_settings
-from harmonic.options import InferenceOptions
+from harmonic.arg_parser import InferenceOptions
+from harmonic.model import HarmonicVocoder
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 
 CPU = torch.device("cpu")
@@ -120,11 +120,8 @@ def test_the_noise_depends_on_the_seed_alone():
 
 
 def vocoder_of(network: HarmonicVocoder, audio: AudioConfig, corrections: int) -> NetworkVocoder:
-    settings = vocoder_settings(InferenceOptions(corrections), network.config, seed=3, where=None)
-    context = context_frames(network.config, audio)
-    return NetworkVocoder(
-        network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings, context=context
-    )
+    settings = network.settings(InferenceOptions(corrections), seed=3, where=None)
+    return NetworkVocoder(network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings)
 
 
 @pytest.mark.parametrize("corrections", [0, 2, 8])
