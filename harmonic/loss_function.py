@@ -13,7 +13,7 @@ from common.audio.mel import MelExtractor, full_precision_products
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices
+from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices, sound_example
 from harmonic.arg_parser import TrainingOptions
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import PitchOutput, pitch_grid
@@ -148,21 +148,14 @@ class HarmonicObjective(AdversarialObjective):
         examples = []
         for index in example_indices(batch):
             one = _utterance(batch, index, self._mel)
-            extractor = self._mel.to(one.audio.device)
             mel = self._input_of(one)
             track = network.track(mel)
-            generated = network.infer(mel, track=track)[:, : one.audio.size(1)]
-            n_samples, n_frames = one.audio.size(1), mel.size(2)
-            mels = {
-                "recorded": cut(extractor(one.audio), 0, n_frames),
-                "generated": cut(extractor(generated), 0, n_frames),
-            }
-            sounds = {"recorded": cut(one.audio, 0, n_samples), "generated": cut(generated, 0, n_samples)}
             pitch = {
-                "recorded": cut(one.pitch * one.voicing, 0, n_frames),
-                "found": cut(track[:, 0] * (track[:, 1] > 0.5), 0, n_frames),
+                "recorded": cut(one.pitch * one.voicing, 0, mel.size(2)),
+                "found": cut(track[:, 0] * (track[:, 1] > 0.5), 0, mel.size(2)),
             }
-            examples.append(Example(batch.names[index], mels, pitch=pitch, audio=sounds))
+            pair = one.audio, network.infer(mel, track=track)
+            examples.append(sound_example(batch.names[index], self._mel.to(mel.device), *pair, pitch=pitch))
         return examples
 
 

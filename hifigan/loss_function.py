@@ -10,7 +10,7 @@ from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.nn.layers import mask_from_lengths
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices
+from common.training.objective import Example, LogStyle, Networks, Term, example_indices, sound_example
 from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
 
@@ -57,27 +57,24 @@ class HifiganObjective(AdversarialObjective):
         return sums if phase == "discriminator" else {"g_loss": total} | sums
 
     def evaluate(self, networks: Networks, batch: HifiganBatch) -> dict[str, Term]:
-        target, made, _ = self._resynthesize(networks, batch)
+        waves, lengths = (self._resynthesize(networks, batch), batch.audio), batch.audio_lengths
+        made, target = (self._loss_mel.to(wave.device)(wave, lengths) for wave in waves)
         valid = mask_from_lengths(batch.mel_lengths, target.size(2)).unsqueeze(1)
         error = ((made - target).abs() * valid).sum()
         return {"mel_loss": Term(MEL_WEIGHT * error, batch.n_frames * target.size(1))}
 
     def examples(self, networks: Networks, batch: HifiganBatch) -> list[Example]:
-        target, made, wave = self._resynthesize(networks, batch)
-        examples = []
+        extractor, wave, examples = self._loss_mel, self._resynthesize(networks, batch), []
         for index in example_indices(batch):
-            n_frames, n_samples = int(batch.mel_lengths[index]), int(batch.audio_lengths[index])
-            mels = {"recorded": cut(target, index, n_frames), "generated": cut(made, index, n_frames)}
-            sounds = {"recorded": cut(batch.audio, index, n_samples), "generated": cut(wave, index, n_samples)}
-            examples.append(Example(batch.names[index], mels, mel_config=self._loss_mel.config, audio=sounds))
+            n_samples = int(batch.audio_lengths[index])
+            pair = (one[index : index + 1, :n_samples] for one in (batch.audio, wave))
+            example = sound_example(batch.names[index], extractor, *pair, mel_config=extractor.config)
+            examples.append(example)
         return examples
 
-    def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor, Tensor]:
-        """Full-band mels (B, n_mels, F) of complete recordings and of their resynthesis, and the latter (B, T)."""
-        wave = networks["generator"](self._mel(batch, batch.audio_lengths), batch.mel_lengths).float()
-        extractor = self._loss_mel.to(wave.device)
-        lengths = batch.audio_lengths
-        return extractor(batch.audio, lengths), extractor(wave, lengths), wave
+    def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> Tensor:
+        """Complete recordings spoken again (B, T)."""
+        return networks["generator"](self._mel(batch, batch.audio_lengths), batch.mel_lengths).float()
 
     def _mel(self, batch: HifiganBatch, lengths: Tensor | None = None) -> Tensor:
         """The generator's input (B, n_mels, T / hop)."""

@@ -37,8 +37,6 @@ def test_the_gpu_speaks_as_the_cpu(stop_early: bool):
 
 
 def test_batches_of_a_shape_share_a_graph(capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
-    capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-):
     ours, expected, recorded = tiny_network().to("cuda"), tiny_network(), []
     ours.prepare_for_inference()
     capture = GraphRecorder.capture

@@ -8,7 +8,7 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.errors import InputError
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, example_indices
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, example_indices, sound_example
 from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
@@ -56,11 +56,8 @@ class WaveGlowObjective(Objective):
         examples = []
         for index in example_indices(batch):
             recorded = batch.recordings[index : index + 1, : batch.n_samples[index]]
-            mel = extractor(recorded)
-            generated = networks["waveglow"].infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
-            mels = {"recorded": mel[0].cpu(), "generated": extractor(generated)[0, :, : mel.size(2)].cpu()}
-            sounds = {"recorded": recorded[0].cpu(), "generated": generated[0].cpu()}
-            examples.append(Example(batch.names[index], mels, audio=sounds))
+            generated = networks["waveglow"].infer(extractor(recorded), chunk_frames=_EXAMPLE_CHUNK)
+            examples.append(sound_example(batch.names[index], extractor, recorded, generated))
         return examples
 
 

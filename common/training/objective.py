@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from common.data.batch import Batch
 from common.training.verdict import Aligned
@@ -126,6 +127,13 @@ class Objective(ABC):
 def example_indices(batch: Batch) -> range:
     """Indices of the utterances of a validation batch that become its examples."""
     return range(min(_N_EXAMPLES, len(batch.names)))
+
+
+def sound_example(name: str, extractor: MelExtractor, recorded: Tensor, generated: Tensor, **more: Any) -> Example:
+    """An utterance (1, T) and a vocoder's sound in its place (1, T or more), with their mels; ``more`` fields."""
+    waves = {"recorded": recorded, "generated": generated[:, : recorded.size(1)]}
+    mels = {label: extractor(wave)[0].float().cpu() for label, wave in waves.items()}
+    return Example(name, mels, audio={label: wave[0].float().cpu() for label, wave in waves.items()}, **more)
 
 
 def cut(values: Tensor, index: int, n: int) -> Tensor:
