@@ -54,10 +54,7 @@ class ConvNorm(nn.Module):
 
 
 class ConvAttention(nn.Module):
-    """Attention by the distance of frames and tokens after convolutions.
-
-    ``mask_padding`` False: padding takes its share of a frame's probability, as in the original.
-    """
+    """Attention by the distance of frames and tokens; without ``mask_padding`` padding takes part, as published."""
 
     def __init__(self, n_mel_channels: int, n_text_channels: int, *, mask_padding: bool) -> None:
         super().__init__()
@@ -81,10 +78,7 @@ class ConvAttention(nn.Module):
     def forward(
         self, mels: Tensor, mel_lengths: Tensor, embedded: Tensor, token_lengths: Tensor, prior: Tensor | None
     ) -> Alignment:
-        """mels (B, n_mels, F), embedded tokens (B, L, C), lengths (B,), prior (B, F, L) as `fastpitch.aligner` makes.
-
-        Mels are zero after an utterance's end, as batches are.
-        """
+        """mels (B, n_mels, F), zero after the ends, embedded tokens (B, L, C), lengths (B,), prior (B, F, L)."""
         is_token = mask_from_lengths(token_lengths, embedded.size(1))
         keys = embedded.transpose(1, 2)
         if self.mask_padding:
@@ -112,9 +106,8 @@ def forward_sum_losses(
 ) -> Tensor:
     """Minus the log probability of all monotonic paths through each text: log_probs (B, F, L), lengths (B,) -> (B,).
 
-    Each is divided by the number of tokens; 0 where there are fewer frames than tokens, and so no path. CTC's blank has
-    ``blank_log_prob`` before normalization. Source: Badlani et al., section 2.1. In float64, as gradients
-    in float32 are off in the third digit.
+    Each is divided by the number of tokens; 0 where there are fewer frames than tokens. Source: Badlani et al., section
+    2.1. In float64, as gradients in float32 are off in the third digit.
     """
     with_blank = F.pad(log_probs, (1, 0), value=blank_log_prob)
     is_class = mask_from_lengths(token_lengths + 1, with_blank.size(2)).unsqueeze(1)
@@ -129,8 +122,7 @@ def forward_sum_losses(
 def misfits(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     """How badly each text fits its recording, of an alignment without a prior: (B,) float32, nats a frame, 0 at best.
 
-    It is the mean over frames of how much less probable the path's token is than the text's most probable one. A text
-    that is not spoken has other tokens everywhere that suit a frame better than the one whose turn it is.
+    It is how much less probable the path's token is than the text's most probable one, a mean over frames.
     """
     on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)
     behind = alignment.log_attention.amax(2) - on_path

@@ -34,17 +34,13 @@ from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, colum
 
 
 class FastPitchDataset(TextMelDataset):
-    """Utterances of a list (`fastpitch.training_list`), with a speaker in the last column for a model of several
-    speakers: a name of ``text.speakers``, or a number where that names none.
+    """Utterances of a list (`fastpitch.training_list`) for a model of ``n_speakers``.
 
-    Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded. That of
-    recordings without such a column is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's
-    folder). ``priors`` is a folder of alignments' priors (None: they are computed); with ``windows``, `draw` also says
-    where a discriminator looks; ``options`` are those of `TextMelDataset`.
-
-    Raises:
-        InputError: as `TextMelDataset`; or a transcript has more symbols than its recording has frames, a speaker is
-            unknown, or durations belong to symbols that ``text`` draws in each epoch.
+    Lists without durations have pitch in Hz: call `normalize_pitch_as` before the first utterance is loaded. The pitch
+    of recordings is computed by ``pitch_method`` and kept in ``pitch_cache`` if there is no such column. ``priors`` is
+    a folder of alignments' priors (None: computed); with ``windows``, `draw` says where a discriminator looks.
+    InputError as `TextMelDataset`, and for too many symbols, unknown speakers, and durations of symbols that are drawn
+    in each epoch.
     """
 
     def __init__(
@@ -179,9 +175,8 @@ def compute_statistics(
 ) -> list[str]:
     """Measure the pitch statistics that the network lacks over the training list, and normalize both lists by them.
 
-    Lists with durations have normalized pitch. A network with statistics, as that of a resumed training, keeps them.
-    A ``new`` network's output layer starts from the mean mel where the options say so, and its new speakers from those
-    of the voice to start from, if any; returns lines on these.
+    A ``new`` network's output layer may start from the mean mel, and new speakers from those of the voice to start
+    from; returns lines on these.
     """
     network = networks["fastpitch"]
     if options.mean_mel_bias and new:
@@ -195,10 +190,7 @@ def compute_statistics(
 
 @torch.no_grad()
 def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
-    """Set the bias of the output layer to the mean over the frames of utterances from all over the list.
-
-    From around 0 the network takes its first hundred updates to come down to the level of log magnitudes.
-    """
+    """Start the output layer's bias at the mean mel: coming down to log magnitudes from 0 takes a hundred updates."""
     step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
     mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
     network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
@@ -206,10 +198,9 @@ def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
 
 @torch.no_grad()
 def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPitchDataset) -> list[str]:
-    """Give each new speaker of a training list the vector of the voice's speaker who fits their clips best.
+    """Give each new speaker the vector of the voice's speaker whose mel loss on their clips is least; returns lines.
 
-    That is whose mel loss is the least under teacher forcing. A voice of one speaker leaves no choice, and one without
-    an aligner no teacher forcing. Returns lines that say who was chosen.
+    A voice of one speaker leaves no choice, and one without an aligner no teacher forcing.
     """
     names, table = dataset.text.speakers, network.speaker_emb
     known = [place for place, name in enumerate(names) if name in voice.speaker_names]
@@ -243,10 +234,7 @@ def teacher_forced_dataset(
     unknown_symbols: str,
     networks: Mapping[str, FastPitch],
 ) -> FastPitchDataset:
-    """The utterances of a list for ``FastPitch.teacher_forced``; a learned alignment needs no durations.
-
-    Their pitch is normalized by the network's statistics, which are measured over the list if it has none.
-    """
+    """The utterances of a list for `FastPitch.teacher_forced`; measures missing pitch statistics over it."""
     learned = config.learned_alignment and columns_of(filelist) != WITH_DURATIONS
     entries = read_list(dataset_path, filelist, learned_alignment=learned)
     dataset = FastPitchDataset(
@@ -275,10 +263,7 @@ class _Pitches:
 
 
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
-    """Fill those of the network's statistics that are not known yet (a deviation of 0) from a list's utterances.
-
-    A speaker without voiced pitch gets the statistics of all. Raises InputError where an utterance cannot be read.
-    """
+    """Fill the unknown statistics (a deviation of 0) of a network; a speaker without voiced pitch gets those of all."""
     if (network.pitch_std > 0).all():
         return
 

@@ -35,10 +35,7 @@ class MelDiscriminator(Discriminator):
 
 
 def cut_windows(mel: Tensor, lengths: Tensor, places: Tensor) -> Tensor:
-    """Frames of mel (B, n_mels, F), from ``places`` (B,), 0 to 1, of what is valid of each: (B, n_mels, WINDOW).
-
-    Zeros follow the end of an utterance that is shorter.
-    """
+    """Windows from ``places`` (B,), 0 to 1, of valid frames of mel (B, n_mels, F), zero-padded: (B, n_mels, WINDOW)."""
     starts = (places * ((lengths - WINDOW).clamp(min=0) + 1)).long()
     frames = starts.unsqueeze(1) + torch.arange(WINDOW, device=mel.device)
     valid = mask_from_lengths(lengths, mel.size(2)).unsqueeze(1)

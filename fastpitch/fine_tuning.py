@@ -33,8 +33,7 @@ def set_up_networks(
 ) -> list[str]:
     """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
 
-    With a learned alignment, statistics that are not given are measured later. Returns lines that say what is new;
-    raises InputError where there are no statistics, or the weights do not fit.
+    Returns lines that say what is new; raises InputError where statistics are missing, or the weights do not fit.
     """
     if not new:
         return []
@@ -65,12 +64,11 @@ def _find_pitch_statistics(options: TrainingOptions) -> Path:
 
 
 def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, speaking: Collection[str]) -> list[str]:
-    """Load the weights of a voice into a new network of ``text``'s symbols and speakers.
+    """Load the weights of a voice, EMA weights if there are any, into a new network of ``text``'s symbols and speakers.
 
-    A symbol or speaker that the voice knows keeps its vector, whatever its new id is; a new one gets the mean of the
-    others. Parts that the voice has not keep their new weights. EMA weights are taken where there are any.
-    Speakers who are not in ``speaking``, the training list's, keep their pitch statistics; those of the others are
-    left to be measured. Returns lines that say what is new; raises CheckpointError where weights do not fit.
+    A symbol or speaker that the voice knows keeps its vector; a new one gets the mean of the others. Speakers who are
+    not in ``speaking``, the training list's, keep their pitch statistics. Returns lines that say what is new; raises
+    CheckpointError where weights do not fit.
     """
     given = (voice.checkpoint.ema or voice.checkpoint.networks)["fastpitch"]
     new = network.state_dict()

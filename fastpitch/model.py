@@ -122,10 +122,7 @@ class FastPitch(SpeakerPitch, nn.Module):
     def decode(
         self, encoded: Tensor, token_lengths: Tensor, energy: Tensor | None, frames: Tensor, n_frames: int | None
     ) -> tuple[Tensor, Tensor]:
-        """encoded (B, L, C), energy (B, L), frames (B, L) int64 -> mel (B, n_mels, F), lengths (B,).
-
-        F is ``n_frames``, or the longest utterance's sum of ``frames`` (which synchronizes with the device).
-        """
+        """encoded (B, L, C), energy, frames (B, L) -> mel (B, n_mels, F), lengths (B,); F as `regulate_length`'s."""
         regulated, lengths = regulate_length(self.add_energy(encoded, token_lengths, energy), frames, n_frames)
         return self.decode_frames(regulated, lengths), lengths
 
@@ -147,10 +144,10 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.jit.unused
     def forward(self, batch: FastPitchBatch, *, pace: float = 1.0, max_duration: float = 75.0) -> FastPitchOutput:
-        """Mels (B, n_mels, F) of a batch's texts, padded as its own, with its durations, pitch and energy.
+        """Mels (B, n_mels, F) of a batch's texts, padded as its own, with its durations, pitch and energy, or predicted
+        ones.
 
-        A model with an aligner aligns a batch without durations; pitch and energy are averaged over each token's
-        frames. What the batch does not give is predicted.
+        A model with an aligner aligns a batch without durations.
         """
         encoded, log_durations, predicted_pitch = self.encode(batch.tokens, batch.token_lengths, batch.speakers)
         predicted_durations = durations_from_logs(log_durations, max_duration)
@@ -205,10 +202,7 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.no_grad()
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
-
-        Raises InputError for controls of a speaker, pitch statistics or an energy that the model does not have.
-        """
+        """Speak tokens (B, L) of ``lengths`` (B,), each as if alone; InputError for what the model lacks."""
         controls = Controls() if controls is None else controls
         speakers = self.speaker_ids(controls.speaker, tokens)
         given_pitch = controls.pitch
@@ -257,10 +251,7 @@ def to_torchscript(network: FastPitch) -> FastPitch:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new FastPitch with random weights, and in adversarial training, not for ``inference``, its discriminator.
-
-    ``text`` None leaves the number of symbols unchecked.
-    """
+    """A new FastPitch with random weights, and for adversarial training its discriminator."""
     check_model(config, audio, text)
     networks: dict[str, nn.Module] = {"fastpitch": FastPitch(config)}
     if config.adversarial and not inference:

@@ -67,7 +67,7 @@ def whole_frames(durations: Tensor) -> Tensor:
 def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tuple[Tensor, Tensor]:
     """Repeat each token as often as it has frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
 
-    F is ``n_frames``, to which longer utterances are cut, or the longest length (which synchronizes with the device).
+    F is ``n_frames``, to which utterances are cut, or the longest length, which synchronizes with the device.
     """
     ends = frames.cumsum(1)
     lengths = ends[:, -1]
@@ -81,10 +81,7 @@ def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tu
 
 
 def means_over_tokens(values: Tensor, durations: Tensor) -> Tensor:
-    """Mean over each token's nonzero frames: values (B, F), durations (B, L) -> float32 (B, L).
-
-    A token without frames, or whose frames are all zero (unvoiced), has the mean 0.
-    """
+    """Mean over each token's nonzero frames, 0 without any: values (B, F), durations (B, L) -> float32 (B, L)."""
     # Differences of cumulative sums, in float64, so that they are as exact as separate sums in float32.
     nonzero = (values != 0).double()
     sums = F.pad(torch.stack([values.double(), nonzero]).cumsum(2), (1, 0))  # (2, B, 1 + F)

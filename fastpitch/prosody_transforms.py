@@ -22,10 +22,7 @@ T = TypeVar("T", bound="_Transform")
 
 
 def load_custom_transform(path: Path, quantity: str) -> Transform:
-    """The function ``pitch_transform_custom`` or ``energy_transform_custom`` of a Python file, which is run.
-
-    Raises InputError where there is none, or where it returns something else than finite values of the given shape.
-    """
+    """The function ``pitch_transform_custom`` or ``energy_transform_custom`` of a Python file, which is run."""
     name = f"{quantity}_transform_custom"
     check_file(path)
     function = run_path(str(path)).get(name)
@@ -82,10 +79,7 @@ class PitchTransform(_Transform):
 
 
 class EnergyTransform(_Transform):
-    """Transforms of energy around each utterance's mean; calling it applies them to the valid tokens.
-
-    Energy is log(1 + L2 norm) of log-mel frames, as the model was trained with; loud frames have the smaller norms.
-    """
+    """Transforms of energy, log(1 + L2 norm) of log-mel frames, around each utterance's mean, of the valid tokens."""
 
     def __call__(self, energy: Tensor, lengths: Tensor) -> Tensor:
         """energy (B, L), lengths (B,) -> energy (B, L), zero at padding."""
@@ -144,10 +138,7 @@ class SpeakerPitch(TextToMel):
         self.pitch_std.fill_(statistics.std)
 
     def controls(self, options: InferenceOptions, *, where: Path) -> Controls:
-        """How to speak with the checkpoint ``where``; the network takes the pitch statistics that are given.
-
-        Raises InputError where there are no statistics or no energy predictor for a transform.
-        """
+        """How to speak with the checkpoint ``where``; InputError where it lacks what a transform needs."""
         pitch, energy = _transform(options, "pitch", PitchTransform), _transform(options, "energy", EnergyTransform)
         if options.pitch_mean_std_file is not None:
             self.set_pitch_statistics(read_pitch_statistics(options.pitch_mean_std_file))

@@ -96,10 +96,7 @@ def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextC
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:
-    """What the stored mels are; for recordings, what the voice to start from makes, or else what the corpus's are.
-
-    Raises OptionError where the voice makes other mels; lists each setting that differs.
-    """
+    """What the mels are: as stored, or for recordings as the voice to start from or the corpus has them."""
     stored = None if lists_recordings else stored_mels(request.run.dataset_path / "mels")
     if voice is None:
         return request.mels(stored)

@@ -20,9 +20,8 @@ MEL_WEIGHT = 45.0
 class HifiganObjective(AdversarialObjective):
     """The losses of section 2.4 of arXiv:2010.05646, with the published weights in their values.
 
-    ``d_loss`` and ``g_loss`` are what the two phases minimize; the latter is the sum of ``adversarial_loss``,
-    ``feature_loss`` and ``mel_loss``. All are means over the segments of the global batch. In validation ``mel_loss``
-    is taken over complete recordings, a mean over their frames.
+    ``g_loss`` is the sum of ``adversarial_loss``, ``feature_loss`` and ``mel_loss``. All are means over segments; in
+    validation ``mel_loss`` is one over frames of complete recordings.
     """
 
     log_style = LogStyle(

@@ -34,10 +34,8 @@ class RowConv(WeightNorm, nn.Conv1d):
 class RowConvTranspose(WeightNorm, nn.ConvTranspose1d):
     """A transposed convolution over time of rows (B, C, 1, T).
 
-    Narrow ones are trained in float32 on the CPU even under autocast: where a processor has AMX, oneDNN's bfloat16
-    gradient of their input is wrong (noise of the right size, without an error). It is a strided convolution of
-    ``out_channels``; those of up to 16 channels are affected whose kernel is a multiple of a stride of 4 or more, among
-    others (measured with PyTorch 2.13; compare pytorch/pytorch#169688). The published v1 and v3 have no such layers.
+    Those of up to 16 channels are trained in float32 on the CPU even under autocast: with AMX, oneDNN's bfloat16
+    gradient of their input is wrong, without an error (PyTorch 2.13; compare pytorch/pytorch#169688).
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -101,11 +99,7 @@ class ReceptiveFields(nn.ModuleList):
 
 
 class Generator(MelToWave, nn.Module):
-    """Mel-spectrogram to wave (section 2.2 of the paper, arXiv:2010.05646).
-
-    The authors' initial weights, drawn from N(0, 0.01), never had an effect: weight norm overwrote them with what
-    PyTorch had drawn before. PyTorch's are used here.
-    """
+    """Mel-spectrogram to wave (section 2.2 of arXiv:2010.05646), with PyTorch's initial weights."""
 
     in_float32 = ("conv_post",)
 
@@ -127,10 +121,9 @@ class Generator(MelToWave, nn.Module):
         self.conv_post = RowConv(width, 1, _OUTER_KERNEL, padding=_OUTER_KERNEL // 2)
 
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) in [-1, 1].
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) in [-1, 1], zero past an utterance's end.
 
-        With ``lengths``, what lies past an utterance's end is set to zero before every convolution, so that its result
-        is that of the utterance alone, and the wave is zero there.
+        With ``lengths`` each utterance is as if it were alone: what lies past its end is zero before every convolution.
         """
         padding = _padding(lengths, mel.size(2))
         rows = mel.unsqueeze(2)
@@ -180,10 +173,7 @@ def to_torchscript(network: Generator) -> torch.jit.ScriptModule:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new generator with random weights and, unless it is for ``inference``, its two discriminators.
-
-    Raises OptionError where the generator makes another number of samples of a frame than a hop has.
-    """
+    """A new generator with random weights and its discriminators; OptionError where its rates do not make a hop."""
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
         rates = " ".join(map(str, config.upsample_rates))
@@ -195,13 +185,10 @@ def build_networks(
 
 
 def context_frames(config: ModelConfig) -> int:
-    """Mel frames on each side that a frame's samples depend on.
+    """Mel frames on each side that a frame's samples depend on, followed from the last convolution to the first.
 
-    Followed from the last convolution to the first, as the positions beyond a frame's own that are read at each rate.
-    A convolution of kernel size k and dilation d adds d (k - 1) / 2, a block those of its convolutions, and of the
-    blocks side by side the farthest counts. Of a transposed one of rate r, padded by (k - r) / 2, an output at o reads
-    the inputs from (o - (k + r) / 2 + 1) / r to (o + (k - r) / 2) / r: those n beyond become (n + (k + r) / 2 - 1) / r,
-    rounded down.
+    A convolution of kernel size k and dilation d adds d (k - 1) / 2 positions. Of a transposed one of rate r, padded by
+    (k - r) / 2, n positions beyond become (n + (k + r) / 2 - 1) / r, rounded down.
     """
     block_reach = 0
     for size, dilations in zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes):
@@ -235,8 +222,5 @@ def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
 
 
 def _activate(x: Tensor, padding: Tensor | None, slope: float = 0.1, inplace: bool = False) -> Tensor:
-    """Leaky ReLU and zeros past the ends, of a convolution's input.
-
-    ``inplace``, for an ``x`` that nothing else reads, halves what a layer keeps for its gradients.
-    """
+    """Leaky ReLU and zeros past the ends; ``inplace``, for an ``x`` that nothing else reads, saves memory."""
     return _masked(F.leaky_relu(x, slope, inplace), padding)

@@ -94,11 +94,10 @@ class Augmentation:
         return waves + self.dither * _noise(waves.device)[places]
 
     def masked(self, features: Tensor, lengths: Tensor, draws: Tensor) -> Tensor:
-        """features (B, C, F) of ``lengths`` (B,) frames, with masks; draws (B, n_draws).
+        """features (B, C, F) of ``lengths`` (B,) frames, with masks of 0, the mean; draws (B, n_draws).
 
-        A mask is 0, the mean of normalized features. As published, the last band or frame is masked only by a mask that
-        covers all of them. A mask lies within an utterance's own frames, where the original counts the batch's padding
-        in, so that it does not depend on the rest of the batch.
+        As published, the last band or frame is masked only by a mask of all. A mask lies within an utterance's own
+        frames.
         """
         for one, own in zip(self._masks(), draws[:, 1:].split([one.n_draws for one in self._masks()], dim=1)):
             features = features.masked_fill(one.mask(features.size(1), features.size(2), lengths, own), 0.0)

@@ -50,12 +50,9 @@ class JasperBatch(Batch):
 class JasperDataset:
     """Utterances of manifests, lists or folders, with the transcripts that CTC aligns them with.
 
-    ``draw`` gives an utterance for training: one of its recordings, perturbed, with the random numbers of dither and
-    masks; all of that depends on seed, epoch and index alone. Indexing gives the original, for validation.
-
-    Raises:
-        InputError: a source or a recording is missing or broken, a transcript is missing, has no known characters or
-            is too long for its recording.
+    ``draw`` gives one of an utterance's recordings, perturbed, with the random numbers of dither and masks, by seed,
+    epoch and index alone. Indexing gives the original. Raises InputError for recordings or transcripts that cannot be
+    used.
     """
 
     def __init__(
@@ -106,11 +103,7 @@ class JasperDataset:
         return {"samples": samples, "tokens": [len(tokens) for tokens in self._tokens]}
 
     def __getitem__(self, index: int) -> JasperBatch:
-        """The original recording, trimmed.
-
-        Raises:
-            InputError: it is broken, or too short for its transcript.
-        """
+        """The original recording, trimmed."""
         return self._batch(index, self._original(index), None)
 
     def draw(self, index: int, *, epoch: int) -> JasperBatch:

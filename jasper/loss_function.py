@@ -19,9 +19,7 @@ _N_EXAMPLES = 3
 class JasperObjective(Objective):
     """The CTC loss, a mean over utterances of their sums, as published; ``wer`` and ``cer`` are in percent.
 
-    Features are computed here, where the network is: with dither and masks in training, without in validation. One
-    global batch is one update however it is cut, but for batch norm: its statistics are those of a micro-batch of one
-    process.
+    One global batch is one update however it is cut, but for batch norm's statistics, of a micro-batch of one process.
     """
 
     phases = (Phase("jasper", trains=("jasper",)),)
@@ -85,8 +83,7 @@ class JasperObjective(Objective):
 def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
     """Negative log-likelihood (B,) float32 of each transcript; infinite for one that is too long for its frames.
 
-    Source: Graves et al., Connectionist temporal classification (2006), section 4.1. In float64, as gradients in
-    float32 are off in the third digit.
+    Source: Graves et al. (2006), section 4.1. In float64, as gradients in float32 are off in the third digit.
     """
     log_probs = out.log_probs.double().transpose(0, 1)
     losses = F.ctc_loss(log_probs, batch.tokens, out.lengths, batch.token_lengths, blank=blank, reduction="none")

@@ -163,10 +163,7 @@ class Transcriber(SpeechToText):
         """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
 
     def infer_waves(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> JasperOutput:
-        """waves (B, T) float32 in [-1, 1] at the features' rate, wave_lengths (B,) samples -> `JasperOutput`.
-
-        ``pad_leading`` frames of zeros go before the features; the published inference has 16.
-        """
+        """waves (B, T) in [-1, 1], lengths (B,) samples -> output after ``pad_leading`` frames of zeros."""
         with torch.no_grad():
             inputs = self.features(waves, wave_lengths)
         return self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
@@ -268,8 +265,7 @@ class Jasper(Transcriber, nn.Module):
 def greedy_decode(log_probs: Tensor, lengths: Tensor | None, *, blank: int) -> list[list[int]]:
     """The likeliest label of each frame, repeats merged and blanks left out (Graves et al. 2006, section 3.2).
 
-    log_probs (B, F, n_classes), lengths (B,) frames -> label ids of each utterance. Frames past an utterance's end do
-    not count; without ``lengths`` all frames do, as in the published evaluation.
+    log_probs (B, F, n_classes), lengths (B,) frames, None: all -> label ids of each utterance.
     """
     best = log_probs.argmax(dim=2)
     if lengths is not None:

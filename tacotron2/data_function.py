@@ -29,8 +29,7 @@ class Tacotron2Batch(TextMelBatch):
 class Tacotron2Dataset(TextMelDataset):
     """Utterances of lists ``wavs/a.wav|text``, or with ``mels_from_disk`` of ``mels/a.pt|text``.
 
-    A column of speakers is ignored, and so are durations and pitch of a list made for FastPitch,
-    ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``. ``options`` are those of `TextMelDataset`.
+    Speakers, and durations and pitch of a list made for FastPitch, are ignored.
     """
 
     def __init__(

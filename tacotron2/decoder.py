@@ -54,10 +54,7 @@ class Prenet(nn.Module):
         self.dropout = Dropout(PRENET_DROPOUT)
 
     def forward(self, frames: Tensor, masks: Tensor | None) -> Tensor:
-        """frames (..., n_mels) -> (..., width).
-
-        ``masks`` (..., layers, B or 1, width) replace random dropout.
-        """
+        """frames (..., n_mels) -> (..., width); ``masks`` (..., layers, B or 1, width) replace random dropout."""
         for index, layer in enumerate(self.layers):
             frames = torch.relu(layer(frames))
             frames = self.dropout(frames) if masks is None else frames * masks[..., index, :, :].to(frames.dtype)
@@ -85,8 +82,8 @@ class Decoder(nn.Module):
     def forward(self, memory: Tensor, padding: Tensor, frames: Tensor, masks: Tensor | None) -> Decoded:
         """Teacher forcing: each step reads the previous one of the true ``frames`` (B, n_mels, F).
 
-        memory (B, L, memory_dim), padding (B, L) bool; ``masks`` (F, layers, B or 1, prenet_dim) of the prenet; None:
-        random dropout.
+        memory (B, L, memory_dim), padding (B, L) bool; ``masks`` (F, layers, B or 1, prenet_dim) replace random
+        dropout.
         """
         previous = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), zeros before the first frame
         prenet, processed = self.prenet(previous, masks), self.attention_layer.memory_layer(memory)

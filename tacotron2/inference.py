@@ -55,8 +55,8 @@ class Inference(TextToMel):
     ) -> MelOutput:
         """Mels of tokens (B, L) with ``lengths`` (B,), independent of what else is in the batch.
 
-        ``MelOutput.finished`` is False for an utterance that was cut at ``max_decoder_steps``. ``draw_masks`` replaces
-        the dropout factors of the prenet, which come from the seed of ``controls``.
+        ``MelOutput.finished`` is False for an utterance that was cut. ``draw_masks`` replaces the prenet's seeded
+        dropout.
         """
         config, controls = self.config, controls or Controls()
         if draw_masks is None:
@@ -124,10 +124,7 @@ class Inference(TextToMel):
 
 
 def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """Durations (B, L) int64: the frames whose largest attention weight is that of the token.
-
-    alignments (B, F, L), token_lengths (B,); a row sums to its mel length (B,).
-    """
+    """Frames (B, L) int64 in which each token has the largest weight of alignments (B, F, L), of the lengths (B,)."""
     tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
     frames = mask_from_lengths(mel_lengths, alignments.size(1))
     chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)

@@ -51,10 +51,7 @@ class ConvolutionBlock(nn.ModuleList):
         self.activation = activation
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x (B, in_channels, L) -> (B, out_channels, L).
-
-        With ``mask`` (B, L), padding is left out of the statistics of batch norm and is zero in the result.
-        """
+        """x (B, in_channels, L) -> (B, out_channels, L); with ``mask`` (B, L) padding has no part, and is zero."""
         x = self[0](x)
         if mask is None:
             x = self[1](x)
@@ -107,10 +104,7 @@ class Encoder(nn.Module):
         self.lstm = nn.LSTM(n_channels, n_channels // 2, batch_first=True, bidirectional=True)
 
     def forward(self, embedded: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
-        """embedded (B, L, C), lengths (B,) -> memory (B, L, C), zero at padding.
-
-        ``mask`` (B, L) hides padding from the convolutions; the original's read the padding symbol.
-        """
+        """embedded (B, L, C), lengths (B,), mask (B, L) to hide padding by -> memory (B, L, C), zero at padding."""
         x = self.convolve(embedded, mask)
         if x.device.type != "cpu":
             return self.read_padded(x, lengths)
@@ -129,8 +123,7 @@ class Encoder(nn.Module):
     def read_padded(self, x: Tensor, lengths: Tensor) -> Tensor:
         """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), without lengths on the host, and for ONNX.
 
-        The forward direction reads utterances that begin at the left, the backward direction the same ones moved so
-        that they end at the right: so both reach the padding last. One call computes both directions of both.
+        The backward direction reads utterances that are moved to end at the right, so that both reach the padding last.
         """
         n_batch, n_tokens, n_channels = x.shape
         position = torch.arange(n_tokens, device=x.device)

@@ -19,9 +19,9 @@ class Tacotron2Objective(Objective):
     """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
     Each is a mean over valid frames; with ``mask_padding`` off over padding too, as in the original.
-    ``guided_attention_weight`` above 0 adds the attention away from the diagonal, a mean over valid frames (Tachibana
-    et al. 2018, arXiv:1710.08969, section 4), so that attention forms with less data and time. Validation adds
-    ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment`).
+    ``guided_attention_weight`` adds the attention away from the diagonal (Tachibana et al. 2018, arXiv:1710.08969,
+    section 4). Validation adds ``attention_diagonality`` and ``attention_focus``, means over utterances
+    (`common.nn.alignment`).
     """
 
     phases = (Phase("tacotron2", trains=("tacotron2",)),)

@@ -62,8 +62,8 @@ class Tacotron2(Inference, nn.Module):
     def forward(self, batch: Tacotron2Batch, *, prenet_masks: Tensor | None = None) -> TrainingOutput:
         """Teacher-forced pass over a batch in any order of lengths.
 
-        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout, which is random in training and
-        comes from one seed in evaluation mode, so that an utterance's result is always the same.
+        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout, which is seeded in evaluation
+        mode.
         """
         mels = batch.mels
         if prenet_masks is None and not self.training:

@@ -26,11 +26,7 @@ class WaveGlowBatch(Batch):
 
 
 class WaveGlowDataset(RecordingDataset):
-    """Segments of a list's recordings; zeros follow a recording that is shorter than one.
-
-    ``draw`` gives a segment from a place that seed, epoch and index decide, for training; indexing gives the same
-    segment each time, and the complete recording.
-    """
+    """Segments of recordings: a random one by ``draw``, always the same, with the recording, by indexing."""
 
     options: TrainingOptions
 

@@ -17,11 +17,7 @@ _EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete rec
 
 
 class WaveGlowObjective(Objective):
-    """The likelihood of segments, a mean over all elements of z of the global batch, as published.
-
-    All segments have the same length, so that it is also the mean over segments of their means. Validation takes it
-    over the same segments each time; complete recordings are resynthesized for listening.
-    """
+    """The likelihood of segments of one length, a mean over all elements of z of the global batch, as published."""
 
     phases = (Phase("waveglow", trains=("waveglow",)),)
     log_style = LogStyle({}, format="{:>6.3f}", shows_speed=True)
@@ -62,10 +58,7 @@ class WaveGlowObjective(Objective):
 
 
 def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
-    """The negative log-likelihood of a batch but for a constant, summed over all elements of z; scalar float32.
-
-    Source: equation 3 of arXiv:1811.00002, with noise of standard deviation ``sigma``.
-    """
+    """The negative log-likelihood but for a constant, a sum over z (equation 3 of arXiv:1811.00002); scalar."""
     with torch.autocast(out.z.device.type, enabled=False):
         scales = torch.stack([log_s.sum() for log_s in out.log_s]).sum()
         return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()

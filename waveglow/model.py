@@ -64,9 +64,10 @@ class WN(nn.Module):
             nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor, cond: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """x (B, n_in, G), cond (B, n_mels * n_group, G), padding (B, 1, G) True past the ends -> shift, log-scale.
+        """x (B, n_in, G), cond (B, n_mels * n_group, G), padding (B, 1, G) True past the ends, zero before each
+        convolution.
 
-        Both are (B, n_in, G) float32. Positions past an end are set to zero before each convolution over positions.
+        Returns shift and log-scale, (B, n_in, G) float32.
         """
         x = self.start(x)
         total: Tensor | None = None
@@ -130,10 +131,7 @@ class Upsampling(nn.ConvTranspose1d):
 
 
 class WaveGlow(MelToWave, nn.Module):
-    """Sound and mel-spectrogram to noise, for training, and noise and mel-spectrogram to sound.
-
-    Source: Prenger et al., WaveGlow: a flow-based generative network for speech synthesis (2018).
-    """
+    """Sound and mel to noise, for training, and noise and mel to sound (Prenger et al., WaveGlow, 2018)."""
 
     def __init__(self, config: ModelConfig, *, hop_length: int) -> None:
         """``hop_length`` (samples) is that of the mels; it must be a multiple of ``config.n_group``."""
@@ -161,10 +159,7 @@ class WaveGlow(MelToWave, nn.Module):
         return torch.where(signs > 0, log_abs, torch.nan)
 
     def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
-        """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; an incomplete last group is left out.
-
-        A 1x1 convolution whose determinant is not positive has the ``log_det`` NaN.
-        """
+        """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; an incomplete last group is left out."""
         config = self.config
         log_dets = self.log_determinants()
         n_positions = audio.size(1) // config.n_group
@@ -197,9 +192,8 @@ class WaveGlow(MelToWave, nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
-        The noise, of standard deviation ``sigma``, depends on ``seed`` and the position in the utterance alone, so an
-        utterance sounds the same in any batch; of a part of one ``first_frame`` says where in it the mel begins. See
-        `inverse` for ``chunk_frames``.
+        The noise, of deviation ``sigma``, depends on ``seed`` and the place in the utterance alone, of which
+        ``first_frame`` is the mel's first. See `inverse` for ``chunk_frames``.
         """
         per_frame = self.hop_length // self.config.n_group  # positions
         noise = self._noise(seed, mel.size(2) * per_frame, device=mel.device, first=first_frame * per_frame)
@@ -212,9 +206,8 @@ class WaveGlow(MelToWave, nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), z (B, n_group, F * hop / n_group) as in `FlowOutput` -> wave (B, F * hop) float32.
 
-        With ``lengths`` (B,) frames every utterance is computed as if it were alone, and is zero past its end. With
-        ``chunk_frames`` each flow processes that many frames at a time, with its network's receptive field around
-        them: the same result up to rounding, in memory that grows with the length by no more than sound and mel.
+        With ``lengths`` (B,) frames each utterance is as if it were alone. ``chunk_frames`` frames are processed at a
+        time, with the networks' receptive field around them, in less memory.
         """
         config, n_frames = self.config, mel.size(2)
         per_frame = self.hop_length // config.n_group  # positions
@@ -275,11 +268,7 @@ def grouped(spectrum: Tensor, n_group: int, first: int, last: int) -> Tensor:
 
 
 def context_frames(config: ModelConfig, hop_length: int) -> int:
-    """Mel frames on each side that a frame's samples depend on; they depend on the noise of no other frames either.
-
-    Every flow's network reads ``config.context`` positions on either side of those that the flow changes, and flows
-    read what others have changed, so that these add up. The upsampling reads frames before a sample's own.
-    """
+    """Mel frames on each side that a frame's samples depend on: all flows' ``config.context``, and the upsampling's."""
     per_frame = hop_length // config.n_group  # positions
     return -(-config.n_flows * config.context // per_frame) + UPSAMPLING_FRAMES - 1
 
