@@ -8,7 +8,7 @@ from common.config import AudioConfig
 from common.nn.alignment import diagonality, unattended_tokens
 from common.nn.layers import mask_from_lengths
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices
+from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices, text_mel_example
 from common.training.verdict import Aligned
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.arg_parser import LossScales, TrainingOptions
@@ -159,7 +159,7 @@ def _errors(predicted: Tensor | None, target: Tensor | None, batch: FastPitchBat
 
 
 def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, index: int) -> Example:
-    n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
+    n_tokens = int(batch.token_lengths[index])
     assert out.target_durations is not None and out.pitch is not None and out.target_pitch is not None
     durations = out.target_durations[index, :n_tokens].cpu()
 
@@ -178,17 +178,6 @@ def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, in
         "energy": over_frames(target=out.target_energy, predicted=out.energy),
         "duration (frames)": over_frames(target=out.target_durations, predicted=out.durations),
     }
-    alignment = None
-    if out.alignment is not None:
-        alignment = cut(out.alignment.log_attention, index, n_tokens)[:n_frames].exp()
-    mels = {"target": batch.mels, "predicted": out.mel}
-    return Example(
-        batch.names[index],
-        {label: cut(values, index, n_frames) for label, values in mels.items()},
-        text=batch.texts[index] if batch.texts else "",
-        tokens=batch.tokens[index, :n_tokens].cpu(),
-        durations=durations,
-        alignment=alignment,
-        pitch=pitch,
-        curves={name: values for name, values in curves.items() if values},
-    )
+    curves = {name: values for name, values in curves.items() if values}
+    alignments = None if out.alignment is None else out.alignment.log_attention.exp()
+    return text_mel_example(batch, index, out.mel, alignments, durations=durations, pitch=pitch, curves=curves)

@@ -20,9 +20,7 @@ from common.training.optim import Optimization, inverse_sqrt_schedule
 from common.training.settings import MelSource, TrainingRequest, TrainingSetup, stored_mels
 from fastpitch.arg_parser import TrainingOptions
 from fastpitch.config import ModelConfig
-from fastpitch.data_function import compute_statistics
-from fastpitch.fine_tuning import set_up_networks
-from fastpitch.initial_voice import InitialVoice, voice_of
+from fastpitch.fine_tuning import InitialVoice, compute_statistics, set_up_networks, voice_of
 from fastpitch.training_list import read_list, speaker_names, with_labels
 
 

@@ -58,8 +58,8 @@ class ResBlock1(nn.Module):
 
     def __init__(self, n_channels: int, kernel_size: int, dilations: tuple[int, ...]) -> None:
         super().__init__()
-        self.convs1 = nn.ModuleList(_same_conv(n_channels, kernel_size, dilation) for dilation in dilations)
-        self.convs2 = nn.ModuleList(_same_conv(n_channels, kernel_size, 1) for _ in dilations)
+        self.convs1 = _same_convs(n_channels, kernel_size, dilations)
+        self.convs2 = _same_convs(n_channels, kernel_size, (1,) * len(dilations))
 
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
         """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
@@ -74,7 +74,7 @@ class ResBlock2(nn.Module):
 
     def __init__(self, n_channels: int, kernel_size: int, dilations: tuple[int, ...]) -> None:
         super().__init__()
-        self.convs = nn.ModuleList(_same_conv(n_channels, kernel_size, dilation) for dilation in dilations)
+        self.convs = _same_convs(n_channels, kernel_size, dilations)
 
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
         """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
@@ -206,9 +206,11 @@ def set_up_networks(networks: dict[str, Any], options: TrainingOptions, **_: Any
     return []
 
 
-def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> RowConv:
-    """A convolution that leaves lengths as they are."""
-    return RowConv(n_channels, n_channels, kernel_size, dilation=dilation, padding=(kernel_size - 1) * dilation // 2)
+def _same_convs(n_channels: int, size: int, dilations: tuple[int, ...]) -> nn.ModuleList:
+    """Convolutions that leave lengths as they are."""
+    return nn.ModuleList(
+        RowConv(n_channels, n_channels, size, dilation=one, padding=(size - 1) * one // 2) for one in dilations
+    )
 
 
 def _padding(lengths: Tensor | None, size: int) -> Tensor | None:

@@ -39,7 +39,7 @@ class SpecAugment(Checked):
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
         """Where features (B, n_bands, n_frames) of ``lengths`` (B,) frames are masked, bool; draws (B, n_draws)."""
         of_bands, of_frames = draws.split([2 * self.freq_masks, 2 * self.time_masks], dim=1)
-        bands = _spans(of_bands, self.min_freq, self.max_freq, lengths.new_full(lengths.shape, n_bands), n_bands)
+        bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
         frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
         return bands.any(dim=1).unsqueeze(2) | frames.any(dim=1).unsqueeze(1)
 

@@ -1,22 +1,19 @@
 """Layers of Tacotron 2, named and initialized as in the published model."""
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from common.nn.layers import Dropout, mask_from_lengths, normalize_masked
+from common.nn.layers import ConvNorm, Dropout, Gain, mask_from_lengths, normalize_masked
 from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet
-_Gain = Literal["linear", "relu", "tanh", "sigmoid"]
 
 
 class Linear(nn.Module):
     """A linear layer under the published name ``linear_layer``, with Glorot's uniform initialization."""
 
-    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, gain: _Gain = "linear") -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, gain: Gain = "linear") -> None:
         super().__init__()
         self.linear_layer = nn.Linear(in_channels, out_channels, bias=bias)
         nn.init.xavier_uniform_(self.linear_layer.weight, gain=nn.init.calculate_gain(gain))
@@ -26,26 +23,11 @@ class Linear(nn.Module):
         return self.linear_layer(x)
 
 
-class Convolution(nn.Module):
-    """A convolution over time under the published name ``conv``, with Glorot's uniform initialization."""
-
-    def __init__(
-        self, in_channels: int, out_channels: int, *, kernel_size: int, bias: bool = True, gain: _Gain = "linear"
-    ) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=bias)
-        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain(gain))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, L) -> (B, out_channels, L)."""
-        return self.conv(x)
-
-
 class ConvolutionBlock(nn.ModuleList):
     """Convolution, batch norm, activation (``linear``: none), dropout: the block of encoder and postnet."""
 
-    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: _Gain) -> None:
-        convolution = Convolution(in_channels, out_channels, kernel_size=kernel_size, gain=activation)
+    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: Gain) -> None:
+        convolution = ConvNorm(in_channels, out_channels, kernel_size=kernel_size, gain=activation)
         super().__init__([convolution, nn.BatchNorm1d(out_channels)])
         self.dropout = Dropout(_DROPOUT)
         self.activation = activation
@@ -72,7 +54,7 @@ class LocationLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         n_filters = config.attention_location_n_filters
-        self.location_conv = Convolution(2, n_filters, kernel_size=config.attention_location_kernel_size, bias=False)
+        self.location_conv = ConvNorm(2, n_filters, kernel_size=config.attention_location_kernel_size, bias=False)
         self.location_dense = Linear(n_filters, config.attention_dim, bias=False, gain="tanh")
 
     def folded_weight(self) -> Tensor:

@@ -6,7 +6,17 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.nn.alignment import diagonality, distance_from_diagonal, focus_rate
 from common.nn.layers import mask_from_lengths
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
+from common.training.objective import (
+    Example,
+    LogStyle,
+    Networks,
+    Objective,
+    Phase,
+    Term,
+    cut,
+    example_indices,
+    text_mel_example,
+)
 from common.training.verdict import Aligned
 from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
@@ -87,7 +97,14 @@ class Tacotron2Objective(Objective):
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = networks["tacotron2"](batch)
-        return [_example(out, batch, index) for index in example_indices(batch)]
+        lengths = batch.mel_lengths.tolist()
+        ends = [cut(out.gate_logits, index, lengths[index]).sigmoid() for index in example_indices(batch)]
+        return [
+            text_mel_example(
+                batch, index, out.mel_postnet, out.alignments, curves={"gate": {"probability of the end": end}}
+            )
+            for index, end in enumerate(ends)
+        ]
 
 
 def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: bool) -> dict[str, Tensor]:
@@ -102,18 +119,3 @@ def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: 
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
         errors = {name: error * mask for name, error in errors.items()}
     return {name: error.sum() for name, error in errors.items()}
-
-
-def _example(out: TrainingOutput, batch: Tacotron2Batch, index: int) -> Example:
-    n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
-    return Example(
-        batch.names[index],
-        {"target": cut(batch.mels, index, n_frames), "predicted": cut(out.mel_postnet, index, n_frames)},
-        text=batch.texts[index] if batch.texts else "",
-        tokens=batch.tokens[index, :n_tokens].cpu(),
-        alignment=cut(out.alignments, index, n_tokens)[:n_frames],
-        curves={"gate": {"probability of the end": cut(out.gate_logits, index, n_frames).sigmoid()}},
-    )
-
-
-build_objective = Tacotron2Objective

@@ -17,10 +17,9 @@ from common.synthesis.utterances import MelOutput
 from common.text.config import TextConfig
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.decoder import Decoder, PrenetMasks
+from tacotron2.decoder import Decoder, DecoderStep, PrenetMasks
 from tacotron2.inference import Inference, RunSteps, durations_from_alignments, run_steps
 from tacotron2.layers import Encoder, Postnet
-from tacotron2.step import DecoderStep
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
 SYMBOL_STEP = 32  # on a GPU, numbers of symbols are padded to multiples of it, so that few graphs are recorded

@@ -24,7 +24,8 @@ from common.text.config import TextConfig
 from common.text.teacher import text_of_teacher
 from common.torch_file import save_tensor
 from fastpitch.arg_parser import LossScales, TrainingOptions
-from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset
+from fastpitch.data_function import FastPitchDataset, build_dataset, teacher_forced_dataset
+from fastpitch.fine_tuning import compute_statistics
 from fastpitch.model import FastPitch
 
 RATE = 22050

@@ -23,10 +23,9 @@ from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from tacotron2.arg_parser import InferenceOptions
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.decoder import PRENET_LAYERS
+from tacotron2.decoder import PRENET_LAYERS, DecoderStep
 from tacotron2.inference import durations_from_alignments
 from tacotron2.model import ModelConfig, Tacotron2
-from tacotron2.step import DecoderStep
 
 FOLDER = "tacotron2"
 TEACHER_FORCED = {"atol": 3e-5, "rtol": 0}

@@ -9,9 +9,9 @@ from tiny_tacotron2 import speaking_network, tiny_network
 
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import Controls
+from tacotron2.decoder import DecoderStep
 from tacotron2.inference import run_steps
 from tacotron2.model import Tacotron2
-from tacotron2.step import DecoderStep
 
 
 class Recorder(GraphRecorder):

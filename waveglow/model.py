@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -149,14 +148,9 @@ class WaveGlow(MelToWave, nn.Module):
     @never_compiled
     def log_determinants(self) -> Tensor:
         """Logarithms of the 1x1 convolutions' determinants (n_flows,), NaN for one that is not positive."""
-        size = self.config.n_group
-        matrices = [cast(Tensor, conv.matrix) for conv in self.convinv]
-        with torch.autocast(matrices[0].device.type, enabled=False):
-            # Filled up with an identity, which leaves the determinant as it is, all go into one call.
-            identity = torch.eye(size, device=matrices[0].device)
-            filled = [torch.block_diag(matrix, identity[len(matrix) :, len(matrix) :]) for matrix in matrices]
-            signs, log_abs = torch.linalg.slogdet(torch.stack(filled))
-        return torch.where(signs > 0, log_abs, torch.nan)
+        with torch.autocast(self.convinv[0].conv.weight.device.type, enabled=False):
+            signs, log_abs = zip(*(torch.linalg.slogdet(conv.matrix) for conv in self.convinv))
+        return torch.where(torch.stack(signs) > 0, torch.stack(log_abs), torch.nan)
 
     def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
         """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; an incomplete last group is left out."""

@@ -136,6 +136,19 @@ def sound_example(name: str, extractor: MelExtractor, recorded: Tensor, generate
     return Example(name, mels, audio={label: wave[0].float().cpu() for label, wave in waves.items()}, **more)
 
 
+def text_mel_example(batch: Any, index: int, predicted: Tensor, alignments: Tensor | None, **more: Any) -> Example:
+    """An utterance of a `TextMelBatch` with mels (B, n_mels, F) and alignments (B, F, L); ``more`` fields."""
+    n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
+    return Example(
+        batch.names[index],
+        {"target": cut(batch.mels, index, n_frames), "predicted": cut(predicted, index, n_frames)},
+        text=batch.texts[index] if batch.texts else "",
+        tokens=batch.tokens[index, :n_tokens].cpu(),
+        alignment=None if alignments is None else cut(alignments, index, n_tokens)[:n_frames],
+        **more,
+    )
+
+
 def cut(values: Tensor, index: int, n: int) -> Tensor:
     """Take an utterance of ``values`` (B, ..., N) without padding: (..., n) float32 on the CPU."""
     return values[index, ..., :n].float().cpu()
