@@ -101,9 +101,7 @@ class FastPitchDataset(TextMelDataset):
         return replace(drawn, window=torch.tensor([float(place)]))
 
     def _prior(self, index: int, size: tuple[int, int]) -> Tensor:
-        """The prior (F, L) of an utterance, computed or stored; raises InputError where that is missing or of another
-        size.
-        """
+        """The prior (F, L) of an utterance, computed or stored; InputError for one of another size."""
         if self._priors is None:
             return interpolated_prior(*size).float()
         entry = self.entries[index]
@@ -118,9 +116,7 @@ class FastPitchDataset(TextMelDataset):
         return [self.mel_and_pitch(index)[1].double().numpy() for index in indices]
 
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
-        """Mel (n_mels, F), and pitch: with durations (L,) normalized, else (F,) Hz, 0 where unvoiced; raises InputError
-        where they are missing or broken.
-        """
+        """Mel (n_mels, F), and pitch: with durations (L,) normalized, else (F,) Hz, 0 where unvoiced."""
         entry = self.entries[index]
         if "pitch" not in entry.fields:
             wave = self.load_wave(index)

@@ -69,9 +69,7 @@ class PitchTransform(_Transform):
         return self.shift is not None or self.custom is not None
 
     def __call__(self, pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-        """pitch (B, L) normalized, lengths (B,), mean and std in Hz, scalars or of each utterance's speaker (B, 1) ->
-        pitch (B, L), zero at padding.
-        """
+        """pitch (B, L) normalized, lengths (B,), mean and std in Hz, () or (B, 1) -> (B, L), zero at padding."""
         if not self.needs_statistics:
             mean, std = torch.zeros_like(mean), torch.ones_like(std)
         pitch = (self._apply(pitch * std + mean, lengths, mean) - mean) / std

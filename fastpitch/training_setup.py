@@ -35,9 +35,7 @@ def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | N
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Options of training, with the published schedule: the learning rate is divided by sqrt(update) once the warm-up
-    has reached sqrt(warmup steps); it is constant without warm-up.
-    """
+    """Options of training; after the warm-up, if any, the rate is divided by sqrt(update), as published."""
     run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
     learned = options.architecture.learned_alignment
     if options.alignment_priors is not None and 0 < options.text.p_arpabet < 1:
@@ -121,9 +119,7 @@ def _architecture(options: TrainingOptions, audio: AudioConfig, text: TextConfig
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe; ``base``, of the checkpoint to resume from, only says whether its
-    speakers share their pitch statistics, as those of published voices do.
-    """
+    """The architecture of the options; ``base``, to resume from, says whether speakers share pitch statistics."""
     if base is None:
         return options.architecture
     return replace(options.architecture, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)

@@ -29,9 +29,7 @@ _MEL_NOISE = 0.08  # largest standard deviation, of the mel in which pitch is fo
 
 @dataclass(frozen=True)
 class HarmonicBatch(Batch):
-    """Parts of recordings, all complete frames, each of which begins with a segment; in validation complete recordings,
-    zero-padded.
-    """
+    """Parts of recordings, complete frames that begin with a segment; in validation recordings, zero-padded."""
 
     audio: Tensor  # (B, T) float32
     n_samples: tuple[int, ...]  # of each recording
@@ -49,9 +47,8 @@ class HarmonicBatch(Batch):
 class HarmonicDataset(RecordingDataset):
     """Recordings of a list with Praat's pitch, which is estimated once and kept in the pitch cache.
 
-    ``draw`` gives a part from a place that seed, epoch and index decide, as are its speed, loudness and noise;
-    indexing gives the complete recording as it is. With mels from files the part begins with a frame, and has the
-    recording's speed and loudness.
+    ``draw`` gives a part whose place, speed, loudness and noise seed, epoch and index decide; indexing the recording as
+    it is. With mels from files the part begins with a frame, as it is.
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
@@ -72,9 +69,7 @@ class HarmonicDataset(RecordingDataset):
         return HarmonicBatch((self.name(index),), *rows, mels=None if mel is None else mel[None])
 
     def draw(self, index: int, *, epoch: int) -> HarmonicBatch:
-        """A part from a random place, such that its segment lies in the recording if that is not shorter; zeros follow
-        the recording's end.
-        """
+        """A part from a random place, whose segment lies in the recording if that is not shorter; zero-padded."""
         audio, n_frames = self.audio, PITCH_SEGMENTS * self._segment
         random = np.random.default_rng((self._seed, epoch, index, 1))
         mel = self.load_mel(index)

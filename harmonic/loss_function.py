@@ -34,8 +34,7 @@ _ADVERSARIAL_WEIGHT = _WEIGHTS["mel_loss"] / 45  # as much of the mel loss's wei
 class HarmonicObjective(AdversarialObjective):
     """Spectral losses of the sound that the filter makes of Praat's pitch, and losses of the network's own pitch.
 
-    The two networks share no gradients. In validation complete recordings are copied with the network's pitch.
-    ``pitch_error`` is the mean distance of pitch in cents, of voiced frames.
+    In validation recordings are copied with the network's pitch. ``pitch_error`` is in cents, of voiced frames.
     """
 
     log_style = LogStyle(
@@ -87,9 +86,8 @@ class HarmonicObjective(AdversarialObjective):
     def sound_sums(self, recorded: Tensor, *made: Tensor) -> dict[str, Tensor]:
         """Sums over the rows of (B, T) of the distances to one sound, or of the losses of two sounds of the same mels.
 
-        Each of two is compared with the recording, and their own distance is subtracted in part: without that, noise
-        would become too weak, as no noise is nearer to a recording than noise of its strength.
-        Source: Gritsenko et al., A Spectral Energy Distance for Parallel Speech Synthesis (arXiv:2008.01160).
+        The distance of two is subtracted in part: without that, noise would become too weak, as no noise is nearer to a
+        recording than noise of its strength. Source: Gritsenko et al., A Spectral Energy Distance (arXiv:2008.01160).
         """
         sounds, n_sounds = torch.cat([recorded, *made]), 1 + len(made)
         extractor, size = self._loss_mel.to(sounds.device), self._audio.filter_length
@@ -167,9 +165,8 @@ def magnitudes(sounds: Tensor, *, size: int) -> Tensor:
 
 
 def stft_distance(spectra: Sequence[Tensor], a: int, b: int) -> Tensor:
-    """Spectral convergence and the L1 of log magnitudes, of two of magnitudes (B, F, bins) -> (B,).
+    """Spectral convergence, relative to ``spectra[0]``, and the L1 of logs of two of magnitudes (B, F, bins) -> (B,).
 
-    The first is relative to the magnitudes of the recording, ``spectra[0]``.
     Source: Yamamoto et al., Parallel WaveGAN (arXiv:1910.11480), section 2.2.
     """
     first, second = spectra[a], spectra[b]

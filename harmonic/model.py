@@ -150,8 +150,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
     """Mel to wave: a network filters harmonics of a pitch and noise in frequency, as vocoders of the source-filter
     kind do (Neural Homomorphic Vocoder, DDSP, HiFTNet arXiv:2309.09493); then the wave's own mel is corrected.
 
-    Frame i of all spectra is samples i * hop to i * hop + filter_length of a wave that begins ``pad_left`` samples
-    before the sound.
+    Frame i of all spectra begins at sample i * hop of a wave that begins ``pad_left`` samples before the sound.
     """
 
     interpolation: Tensor  # (n_mels, bins): from mel channels to frequency bins
@@ -178,7 +177,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
         """What depends on all of a mel (B, n_mels, F), and is cut with it: (B, 4, F) float32 of pitch in Hz, voicing
         from 0 to 1, phase in cycles, and from 0 to 1 how much the pitch is another than the mel's.
 
-        A ``pitch`` (B, F) in Hz, interpolated where it is 0, and a ``voicing`` (B, F) are taken instead of the mel's.
+        A ``pitch`` (B, F) in Hz, 0 where it is to be interpolated, and a ``voicing`` (B, F) replace the mel's.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
@@ -211,9 +210,8 @@ class HarmonicVocoder(MelToWave, nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), `track`'s (B, 4, F), noise (N * B, T), lengths (B,) frames -> wave (N * B, T) float32.
 
-        T is (F - 1) * hop + filter_length: the first ``pad_left`` samples lie before the sound. N draws of the noise
-        make N sounds of each mel, a complete batch after the other. With ``other_pitch`` than the mel's corrections are
-        smooth in frequency where it is, as they would bring back the mel's harmonics.
+        T is (F - 1) * hop + filter_length. N draws of the noise make N sounds of each mel, a complete batch after the
+        other. With ``other_pitch`` corrections are smooth in frequency, as they would bring back the mel's harmonics.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         gain, noise_gain, phase = self.filter(mel, track, None if valid is None else ~valid.unsqueeze(1))
@@ -257,8 +255,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
         The noise depends on ``seed`` and the place in the utterance alone, of which ``first_frame`` is the mel's first.
-        ``track`` is `track`'s of the utterance, cut as the mel; without it, it is found, by ``pitch`` and ``voicing``
-        where they are given.
+        ``track``, cut as the mel, is else found, by ``pitch`` and ``voicing`` where they are given.
         """
         if track is None:
             track = self.track(mel, lengths, pitch=pitch, voicing=voicing)

@@ -94,11 +94,7 @@ class Augmentation:
         return waves + self.dither * _noise(waves.device)[places]
 
     def masked(self, features: Tensor, lengths: Tensor, draws: Tensor) -> Tensor:
-        """features (B, C, F) of ``lengths`` (B,) frames, with masks of 0, the mean; draws (B, n_draws).
-
-        As published, the last band or frame is masked only by a mask of all. A mask lies within an utterance's own
-        frames.
-        """
+        """features (B, C, F) of ``lengths`` (B,) frames, with masks of 0 within them; draws (B, n_draws)."""
         for one, own in zip(self._masks(), draws[:, 1:].split([one.n_draws for one in self._masks()], dim=1)):
             features = features.masked_fill(one.mask(features.size(1), features.size(2), lengths, own), 0.0)
         return features

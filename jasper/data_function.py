@@ -50,9 +50,7 @@ class JasperBatch(Batch):
 class JasperDataset:
     """Utterances of manifests, lists or folders, with the transcripts that CTC aligns them with.
 
-    ``draw`` gives one of an utterance's recordings, perturbed, with the random numbers of dither and masks, by seed,
-    epoch and index alone. Indexing gives the original. Raises InputError for recordings or transcripts that cannot be
-    used.
+    ``draw`` gives one of an utterance's recordings, perturbed by seed, epoch and index alone; indexing the original.
     """
 
     def __init__(

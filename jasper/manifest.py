@@ -78,11 +78,7 @@ class Entry:
 
 
 def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSettings) -> list[Entry]:
-    """The utterances of ``sources``, as `read_entries` reads them, that ``settings`` select, with their durations.
-
-    A printed note says how many are too short or too long. Raises InputError where a recording is broken or none is
-    left.
-    """
+    """The utterances of ``sources`` that ``settings`` select, with durations; a note says how many are left out."""
     found = [_with_duration(entry) for source in sources for entry in read_entries(source, folder=folder)]
     shortest, longest = settings.min_duration, settings.max_duration
     kept = [entry for entry in found if shortest <= entry.duration <= longest]
@@ -95,9 +91,7 @@ def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSe
 
 
 def check_english(entries: Sequence[Entry]) -> None:
-    """Refuse by InputError transcripts with letters that an English normalization would rewrite, unless they are in
-    English, and warn on stderr of another language.
-    """
+    """Refuse transcripts that an English normalization would rewrite, unless they are English; warn of others."""
     texts = {entry.where: entry.transcript or "" for entry in entries}
     found, advice = guess_language(texts.values()), "or normalize_transcripts: false, in --model-config"
     if found != "en" and (rewritten := rewritten_letter(texts)) is not None:

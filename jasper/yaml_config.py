@@ -159,14 +159,9 @@ class JasperSettings:
 
 
 def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
-    """Read a YAML file, or the one of that name in jasper/configs/.
+    """Read a YAML file, or the one of that name in jasper/configs/, with ``overrides``, ``key=value``.
 
-    ``overrides`` such as ``input_train.audio_dataset.trim_silence=false`` take precedence.
-
-    Raises:
-        OptionError: an override is none, or with ``overrides`` what InputError says without.
-        InputError: the file is missing or not YAML, or a key is unknown, missing or has a wrong value; one line that
-            names the file and the key.
+    Raises InputError, or with overrides OptionError, that names the file and the key.
     """
     path = _find(path)
     sections = _plain(parse_yaml(read_text(path), where=str(path)))
