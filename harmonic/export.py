@@ -137,7 +137,7 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
     def noise(n_frames: int, seed: int) -> Tensor:
         return draw_noise(SeededNoise(audio.hop_length), seed, torch.zeros(1, 1, n_frames), audio, first_frame=0)
 
-    return Exports((part,), {"mel_corrections": MEL_CORRECTIONS, "context_frames": None}, noise)
+    return Exports((part,), {"mel_corrections": MEL_CORRECTIONS}, noise)
 
 
 class ExportedNetwork(ExportedVocoder):

@@ -264,11 +264,7 @@ def export(argv: Sequence[str]) -> None:
     calibrated = options.quantize and any(part.quantization and part.quantization.calibrated for part in exports.parts)
     mels = calibration_mels(options, opened) if calibrated else []
     stripped = strip_checkpoint(opened.checkpoint)
-    context = None
-    if opened.spec.role == "vocoder":
-        own = opened.spec.arg_parser.InferenceOptions()
-        context = network.settings(own, seed=0, where=opened.path).context
-    about = describe(stripped, context=context)
+    about = describe(stripped, exports)
     suffix = f".{options.quantize}.onnx" if options.quantize else SUFFIXES[options.format]
     target = options.output or options.checkpoint.with_suffix(suffix)
     if options.format == "safetensors":

@@ -89,19 +89,6 @@ def test_corrections_bring_the_mel_near_the_wanted_one(audio: AudioConfig):
     assert errors[0] > 2 * errors[1] and errors[1] > errors[2]
 
 
-def test_an_utterance_of_a_batch_sounds_as_if_it_were_alone():
-    network, mel = small_network(), speech_mel(80)
-    batch = torch.cat([mel, torch.cat([mel[:, :, 20:70], torch.full((1, 80, 30), 3.0)], dim=2)])
-    waves = network.infer(batch, torch.tensor([80, 50]))
-    # Rounding of the pitch adds up in the phase, and more in that of high harmonics.
-    torch.testing.assert_close(waves[0], network.infer(mel)[0], atol=3e-3, rtol=0)
-    torch.testing.assert_close(waves[1, : 50 * 256], network.infer(mel[:, :, 20:70])[0], atol=3e-3, rtol=0)
-    track = network.track(batch, torch.tensor([80, 50]))
-    alone = network.track(batch[1:, :, :50])
-    torch.testing.assert_close(track[1:, :2, :50], alone[:, :2], atol=1e-3, rtol=1e-5)
-    assert (waves[1, 50 * 256 :] == 0).all()
-
-
 @pytest.mark.parametrize("n_frames", [1, 2, 3, 7])
 def test_the_shortest_mels_have_sound(n_frames: int):
     wave = small_network().infer(speech_mel(60)[:, :, :n_frames])

@@ -12,6 +12,7 @@ from corpus import make_corpus
 from limits import HANG_LIMIT
 from tiny_served import serving
 
+import extract_mels
 import inference
 import train
 from common import registry
@@ -110,6 +111,11 @@ def test_a_voice_and_a_server_of_a_new_model_say_the_same(model: str, checkpoint
 
 
 @pytest.mark.parametrize("model", ["Toy-VITS"])
-def test_a_vocoder_for_a_voice_that_needs_none_is_refused(checkpoint: Path):
+def test_what_a_model_does_not_offer_is_refused(checkpoint: Path, tmp_path: Path):
     with pytest.raises(OptionError, match="Toy-VITS needs no vocoder"):
         load_voice(checkpoint, vocoder="voices/vocoder-small.pt")
+    words = ["--checkpoint", str(checkpoint), "-o", str(tmp_path / "mels"), "-d", str(tmp_path / "corpus")]
+    with pytest.raises(OptionError, match="Toy-VITS has no teacher forcing"):
+        extract_mels.main([*words, "--filelist", str(tmp_path / "corpus" / "train.txt")])
+    with pytest.raises(SystemExit, match="2"):
+        inference.main(["--toyvits", str(checkpoint), "--text", "Go on.", "--griffin-lim-iters", "2"])

@@ -68,7 +68,8 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
         drawn = SeededNoise(config.n_group)(seed, n_frames * per_frame, device=torch.device("cpu"))
         return SIGMA_INFER * drawn
 
-    return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame}, noise)
+    description = {"sigma": SIGMA_INFER, "positions_per_frame": per_frame}
+    return Exports((part,), description | {"context_frames": context_frames(config, network.hop_length)}, noise)
 
 
 class ExportedNetwork(ExportedVocoder):

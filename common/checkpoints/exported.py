@@ -178,11 +178,8 @@ class Exports:
     noise: Callable[[int, int], Tensor] | None = None  # (frames, seed) -> what speaking gives as the input ``noise``
 
 
-def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
-    """What a file says of the stripped checkpoint that it is made of, in plain types.
-
-    ``context`` is that of `VocoderSettings.context`, frames.
-    """
+def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
+    """What a file says of the stripped checkpoint that it is made of, in plain types."""
     assert checkpoint.stripped is not None
     text = checkpoint.text
     ((network, state),) = checkpoint.networks.items()
@@ -192,7 +189,8 @@ def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
         **plain_configs(checkpoint),
         "ema": checkpoint.stripped.ema,
         "symbols": None if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols,
-        "context_frames": context,
+        "context_frames": None,
+        **exports.description,
     }
     return description | {"fingerprint": _fingerprint(description, state)}
 
@@ -213,7 +211,6 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
         "parts": [one.name for one in exports.parts],
         "inputs": part.inputs,
         "outputs": part.outputs,
-        **exports.description,
     }
 
 

@@ -262,7 +262,7 @@ def _exported(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) ->
     audio = loaded.checkpoint.audio
     network, config = load_for_inference(loaded, device=torch.device("cpu"))
     exports, path = spec.export.exports(network, config, audio), folder / f"{spec.option}.onnx"
-    description, distances = describe(strip_checkpoint(loaded.checkpoint), context=None), []
+    description, distances = describe(strip_checkpoint(loaded.checkpoint), exports), []
     is_quantized = bool(mels) and all(part.quantization for part in exports.parts)
     for part in exports.parts:
         file, about = part_path(path, part), description | describe_part(exports, part)

@@ -278,7 +278,7 @@ def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     found["accept_audio_differences"] = vocoders
     found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
     found["split_sentences"] = found["plain"] = found["show"] = generators
-    found["griffin_lim_iters"] = not vocoders
+    found["griffin_lim_iters"] = not (vocoders or any(one.makes_wave for one in generators))
     found["speaker"] = any("n_speakers" in one.config.ModelConfig.__dataclass_fields__ for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)
     found["like"] = tells_pitch = any("pitch" in one.phrase_columns for one in generators)
