@@ -64,9 +64,8 @@ class HarmonicDataset(RecordingDataset):
         self.check_length(index, self._extractor.min_samples)
         pitch = self._pitch(index)
         wave = self.load(index, start=0, n_samples=self.lengths[index])
-        pitch, voicing = fill_unvoiced(pitch), (pitch > 0).float()
-        mel, rows = self.load_mel(index), (wave[None], (len(wave),), pitch[None], voicing[None])
-        return HarmonicBatch((self.name(index),), *rows, mels=None if mel is None else mel[None])
+        rows = {"pitch": fill_unvoiced(pitch), "voicing": (pitch > 0).float(), "mels": self.load_mel(index)}
+        return self._batch(index, wave, **rows)
 
     def draw(self, index: int, *, epoch: int) -> HarmonicBatch:
         """A part from a random place, whose segment lies in the recording if that is not shorter; zero-padded."""
@@ -87,7 +86,7 @@ class HarmonicDataset(RecordingDataset):
             first += self.random_start(index, last=(last + before) // hop - first, epoch=epoch)
             start = first * hop - before
             mel = mel[:, first : first + n_frames]
-            mel = F.pad(mel, (0, n_frames - mel.size(1)), value=SILENCE)[None]
+            mel = F.pad(mel, (0, n_frames - mel.size(1)), value=SILENCE)
         wave = resample(self.load(index, start=start, n_samples=math.ceil(n_samples * speed)), ratio=1 / speed)
         wave = F.pad(wave[:n_samples], (0, max(n_samples - len(wave), 0)))
         if mel is None:
@@ -100,8 +99,13 @@ class HarmonicDataset(RecordingDataset):
         noise = torch.from_numpy(random.standard_normal((2, n_segment), dtype=np.float32))
         mel_noise = torch.from_numpy(random.standard_normal((audio.n_mels, n_frames), dtype=np.float32))
         mel_noise *= float(random.uniform(0, _MEL_NOISE))
-        rows = wave[None], (len(wave),), (pitch * speed)[None], voicing[None], noise[None], mel_noise[None]
-        return HarmonicBatch((self.name(index),), *rows, mels=mel)
+        rows = {"pitch": pitch * speed, "voicing": voicing, "noise": noise, "mel_noise": mel_noise, "mels": mel}
+        return self._batch(index, wave, **rows)
+
+    def _batch(self, index: int, wave: Tensor, **rows: Tensor | None) -> HarmonicBatch:
+        """wave (T,) and the fields of a batch without their first dimension -> a batch of one."""
+        fields: dict[str, Any] = {name: None if row is None else row[None] for name, row in rows.items()}
+        return HarmonicBatch((self.name(index),), wave[None], (len(wave),), **fields)
 
     def _pitch(self, index: int) -> Tensor:
         """Pitch (F,) of a recording's mel frames in Hz, 0 where unvoiced."""

@@ -133,15 +133,8 @@ class JasperSettings:
         encoder, filterbank = self.jasper.encoder, self.input_train.filterbank_features
         features = FeatureConfig(**{one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)})
         with naming_errors("jasper.encoder"):
-            return ModelConfig(
-                blocks=encoder.blocks,
-                activation=encoder.activation,
-                use_conv_masks=encoder.use_conv_masks,
-                init=encoder.init,
-                decoder_init=self.jasper.decoder.init,
-                labels=self.labels,
-                features=features,
-            )
+            same = {name: getattr(encoder, name) for name in ("blocks", "activation", "use_conv_masks", "init")}
+            return ModelConfig(**same, decoder_init=self.jasper.decoder.init, labels=self.labels, features=features)
 
     def __post_init__(self) -> None:
         """Refuse by InputError values that a file says twice, and otherwise the second time."""

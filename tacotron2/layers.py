@@ -63,7 +63,7 @@ class LocationLayer(nn.Module):
 
 
 class Attention(nn.Module):
-    """Layers of location-sensitive attention (Chorowski et al. 2015, section 2.2), for `tacotron2.step.Energies`."""
+    """Layers of location-sensitive attention (Chorowski et al. 2015, section 2.2)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

@@ -27,6 +27,7 @@ from common.registry import get_model
 from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options
 
@@ -141,9 +142,8 @@ def test_tacotron_2_makes_them_of_lists_of_mels_and_of_recordings(
         words = ["--checkpoint", checkpoint, "-d", corpus, "--filelist", tmp_path / f"{folder}.txt", "-bs", "3"]
         status = extract_mels.main([str(word) for word in (*words, "-o", tmp_path / folder)])
         assert status == (1 if folder == "wavs" else 0)
-        dataset = Tacotron2Dataset(
-            corpus, tmp_path / f"{folder}.txt", audio=AudioConfig(), text=TextConfig(), mels_from_disk=folder == "mels"
-        )
+        options = TrainingOptions(dataset_path=corpus, load_mel_from_disk=folder == "mels")
+        dataset = Tacotron2Dataset(options, tmp_path / f"{folder}.txt", audio=AudioConfig(), text=TextConfig())
         mels = mels_of(tmp_path / folder)
         assert mels.keys() == texts.keys()
         for item in [dataset[index] for index in range(len(texts))]:
