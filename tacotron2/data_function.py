@@ -44,8 +44,8 @@ class Tacotron2Dataset(TextMelDataset):
     ) -> None:
         column = "mel" if options.load_mel_from_disk else "wav"
         entries = [entry for path in paths_of(filelists) for entry in _read_list(path, column)]
-        known = {"audio": audio, "text": text, "unknown_symbols": options.text.unknown_symbols, "seed": options.seed}
-        super().__init__(options.dataset_path, entries, **known)
+        folder, unknown_symbols = options.dataset_path, options.text.unknown_symbols
+        super().__init__(folder, entries, audio=audio, text=text, unknown_symbols=unknown_symbols, seed=options.seed)
 
     def utterance(self, index: int, tokens: Tensor) -> Tacotron2Batch:
         """The utterance with ``tokens`` (L,) as a batch."""

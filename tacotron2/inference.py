@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from common.nn.alignment_search import durations_of_path
 from common.nn.layers import mask_from_lengths
 from common.synthesis.networks import TextToMel
 from common.synthesis.utterances import Controls, MelOutput
@@ -66,9 +67,10 @@ class Inference(TextToMel):
         threshold = config.gate_threshold if options.gate_threshold is None else options.gate_threshold
         run, encoded = self.begin(tokens, lengths)
         with torch.autocast(tokens.device.type, enabled=False):
-            limits = {"max_steps": max_steps, "threshold": math.log(threshold / (1 - threshold))}
-            at_once = GPU_STEPS if tokens.is_cuda else 1
-            frames, fired, alignments = self._decode(run, encoded, draw_masks, at_once=at_once, **limits)
+            at_once, limit = GPU_STEPS if tokens.is_cuda else 1, math.log(threshold / (1 - threshold))
+            frames, fired, alignments = self._decode(
+                run, encoded, draw_masks, at_once=at_once, max_steps=max_steps, threshold=limit
+            )
         has_ended = fired.cumsum(0) > 0
         finished, lengths_before = has_ended[-1], (~has_ended).sum(0)
         # The frame at which the gate fires is cut off, but was a true one in training: the postnet reads it.
@@ -126,7 +128,5 @@ class Inference(TextToMel):
 def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
     """Frames (B, L) int64 in which each token has the largest weight of alignments (B, F, L), of the lengths (B,)."""
     tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
-    frames = mask_from_lengths(mel_lengths, alignments.size(1))
     chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)
-    durations = torch.zeros(len(alignments), alignments.size(2), dtype=torch.int64, device=alignments.device)
-    return durations.scatter_add_(1, chosen, frames.long())
+    return durations_of_path(chosen, mel_lengths, alignments.size(2))

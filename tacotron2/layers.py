@@ -40,7 +40,9 @@ class ConvolutionBlock(nn.ModuleList):
         elif torch.jit.is_scripting() or torch.jit.is_tracing():  # for inference, whose statistics need no mask
             x = self[1](x) * mask.unsqueeze(1)
         else:
-            x = normalize_masked(self[1], x, mask)
+            norm = self[1]
+            assert isinstance(norm, nn.BatchNorm1d)
+            x = normalize_masked(norm, x, mask)
         if self.activation != "linear":
             x = torch.relu(x) if self.activation == "relu" else torch.tanh(x)
         return self.dropout(x)

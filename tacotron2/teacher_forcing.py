@@ -6,6 +6,7 @@ matrix product over all steps after the loop instead of one a step, and the atte
 memory, is recomputed instead of kept. `tests/test_tacotron2_loop.py` compares it with plain autograd.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -174,9 +175,9 @@ class _Loop(torch.autograd.Function):
         weights = LoopWeights(*tensors)
         n_steps, n_batch, n_context = len(gates), memory.size(0), memory.size(2)
         n_attention, n_decoder = weights.query.size(1), len(weights.decoder_bias) // 4
-        sizes = {"keep": keep, "n_batch": n_batch}
-        attention = Lstm(n_steps, memory, n_inputs=n_context + n_attention, n_hidden=n_attention, **sizes)
-        decoder = Lstm(n_steps, memory, n_inputs=n_attention + n_context + n_decoder, n_hidden=n_decoder, **sizes)
+        lstm = partial(Lstm, n_steps, memory, keep=keep, n_batch=n_batch)
+        attention = lstm(n_inputs=n_context + n_attention, n_hidden=n_attention)
+        decoder = lstm(n_inputs=n_attention + n_context + n_decoder, n_hidden=n_decoder)
         energies = Energies(processed, weights)
         alignments = memory.new_empty(n_steps, *padding.shape, dtype=torch.float32)
         kept = torch.arange(2.0, device=memory.device).unsqueeze(1)  # of the history, when new weights are added

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -148,8 +149,9 @@ class WaveGlow(MelToWave, nn.Module):
     @never_compiled
     def log_determinants(self) -> Tensor:
         """Logarithms of the 1x1 convolutions' determinants (n_flows,), NaN for one that is not positive."""
-        with torch.autocast(self.convinv[0].conv.weight.device.type, enabled=False):
-            signs, log_abs = zip(*(torch.linalg.slogdet(conv.matrix) for conv in self.convinv))
+        matrices = [cast(Tensor, conv.matrix) for conv in self.convinv]
+        with torch.autocast(matrices[0].device.type, enabled=False):
+            signs, log_abs = zip(*map(torch.linalg.slogdet, matrices))
         return torch.where(torch.stack(signs) > 0, torch.stack(log_abs), torch.nan)
 
     def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
