@@ -119,3 +119,6 @@ def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: 
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
         errors = {name: error * mask for name, error in errors.items()}
     return {name: error.sum() for name, error in errors.items()}
+
+
+build_objective = Tacotron2Objective
