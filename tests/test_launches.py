@@ -96,7 +96,7 @@ CASES = {
         Tacotron2Config(),
         tiny_tacotron2.tacotron2_objective(),
         lambda n_frames: tiny_tacotron2.tiny_batch([(9, n_frames), (7, 8)], config=Tacotron2Config()),
-        launches=2300,
+        launches=2800,
         a_frame=57,
     ),
     "HiFi-GAN": Case(
