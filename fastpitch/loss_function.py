@@ -85,9 +85,9 @@ class FastPitchObjective(AdversarialObjective):
         return weights | ({"kl_loss": self._losses.kl_loss_scale(epoch)} if "kl_loss" in weights else {})
 
     def own_counts(self, batch: FastPitchBatch) -> dict[str, Tensor]:
-        counts = dict.fromkeys(_TERMS_PER_TOKEN, batch.token_lengths.sum())
-        counts |= {"mel_loss": batch.n_frames * batch.mels.size(1), "attn_loss": batch.n_utterances}
-        counts["kl_loss"] = batch.n_frames
+        n_frames = batch.n_frames
+        counts = {"mel_loss": n_frames * batch.mels.size(1), "attn_loss": batch.n_utterances, "kl_loss": n_frames}
+        counts |= dict.fromkeys(_TERMS_PER_TOKEN, batch.token_lengths.sum())
         logged = ("duration_error", "pitch_error")
         return {term: count for term, count in counts.items() if term in self._own_weights or term in logged}
 
