@@ -24,8 +24,7 @@ from common.text.front_end import TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import energy_transform_custom
-from fastpitch.fine_tuning import start_from
-from fastpitch.initial_voice import voice_of
+from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
 from fastpitch.prosody_transforms import EnergyTransform
 from fastpitch.training_list import speaker_names

@@ -14,6 +14,7 @@ from common.config import AudioConfig, to_plain
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from fastpitch.model import build_networks
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Dataset
 
 MODEL = dataclasses.replace(tiny_voice.SMALL, n_symbols=148)
@@ -60,7 +61,8 @@ def test_tacotron2_reads_other_words_as_phones_in_each_epoch(tmp_path: Path) -> 
 
     def drawn(epoch: int, seed: int = 1, p: float = 0.5) -> list[int]:
         text = dataclasses.replace(ENGLISH, p_arpabet=p)
-        dataset = Tacotron2Dataset(tmp_path, tmp_path / "list.txt", audio=AudioConfig(), text=text, seed=seed)
+        options = TrainingOptions(dataset_path=tmp_path, seed=seed)
+        dataset = Tacotron2Dataset(options, tmp_path / "list.txt", audio=AudioConfig(), text=text)
         return dataset.draw(0, epoch=epoch).tokens[0].tolist()
 
     assert drawn(1) == drawn(1)

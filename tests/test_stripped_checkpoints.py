@@ -14,8 +14,7 @@ from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError
 from fastpitch.config import ModelConfig
-from fastpitch.fine_tuning import start_from
-from fastpitch.initial_voice import voice_of
+from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import FastPitch
 from scripts.checkpoint_tools import strip
 

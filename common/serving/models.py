@@ -13,6 +13,7 @@ from common.recognition.recognizer import Recognizer
 from common.serving.errors import ApiError
 from common.synthesis.loading import typical_inputs
 from common.synthesis.speech import Speech
+from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 
 # Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
@@ -74,17 +75,22 @@ def check_model(name: str | None, served: str, *, models: ServedModels) -> None:
         raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
 
+def _name_of(vocoder: Vocoder | None) -> str:
+    """What makes the sound, for people: its file and its kind."""
+    if vocoder is None or vocoder.path is None:
+        return "Griffin-Lim" if vocoder is None or vocoder.name == "griffin_lim" else vocoder.name
+    return f"{vocoder.path.stem} ({vocoder.name})"
+
+
 def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any]:
     """The voice as ``/v1/voices`` lists it; ``spoken`` is by it, and shows what its model predicts."""
     voice, config = models.voice, models.voice.front_end.config
     output = None if spoken is None else spoken.parts[0].output
-    vocoder = voice.synthesizer.vocoder
-    sound = "Griffin-Lim" if vocoder is None or vocoder.name == "griffin_lim" else vocoder.name
     row = {
         "id": models.voice_name,
         "name": models.voice_name,
         "model": voice.spec.name,
-        "vocoder": f"{vocoder.path.stem} ({sound})" if vocoder is not None and vocoder.path is not None else sound,
+        "vocoder": voice.spec.name if voice.spec.makes_wave else _name_of(voice.synthesizer.vocoder),
         "language": config.g2p_language if config.g2p is not None else "en",
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,
