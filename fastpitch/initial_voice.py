@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.checkpoints.checkpoint import Checkpoint
-from common.config import from_plain
 from common.errors import CheckpointError
 from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
@@ -30,7 +29,6 @@ def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
     """The voice that a checkpoint holds; raises CheckpointError for one of another model, or of unknown symbols."""
     if checkpoint.model != "FastPitch":
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
-    config = from_plain(ModelConfig, checkpoint.config, where=str(path))
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
         raise CheckpointError(f"{path}: does not name its symbols, by which another voice takes their vectors")
-    return InitialVoice(path, checkpoint.text, checkpoint, config)
+    return InitialVoice(path, checkpoint.text, checkpoint, checkpoint.config)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.fit import check_model
+from common.checkpoints.loading import check_model
 from common.config import AudioConfig
 from common.data.batch import join_batches
 from common.nn.layers import mask_from_lengths

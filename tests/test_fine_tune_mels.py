@@ -126,7 +126,7 @@ def test_tacotron_2_makes_them_of_lists_of_mels_and_of_recordings(
 ):
     corpus = voice[0]
     network = tiny_network(n_mel_channels=80, n_symbols=148)
-    config = to_plain(replace(TACOTRON2, n_mel_channels=80, n_symbols=148))
+    config = replace(TACOTRON2, n_mel_channels=80, n_symbols=148)
     checkpoint = tmp_path / "Tacotron2_checkpoint_1.pt"
     weights = {"tacotron2": network.state_dict()}
     save_checkpoint(checkpoint, Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), weights))

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.checkpoints.loading import load_networks
 from common.checkpoints.reading import load_checkpoint
-from common.config import from_plain, to_plain
+from common.config import from_plain
 from common.errors import CheckpointError
 from common.registry import get_model
 from common.training.optim import Novograd, load_state_by_name
@@ -73,7 +73,7 @@ def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folde
     found = load_checkpoint(BEST)
     config = from_plain(ModelConfig, found.config, where="x.pt")
     other = replace(config, use_conv_masks=False, blocks=tuple(replace(block, dropout=0.77) for block in config.blocks))
-    template = Checkpoint(model="Jasper", config=to_plain(other), audio=found.audio, text=None, networks={})
+    template = Checkpoint(model="Jasper", config=other, audio=found.audio, text=None, networks={})
     _check_fits(template, found, get_model("Jasper"), where=Path("x.pt"), adaptable=())
     save_checkpoint(tmp_path / "again.pt", found)
     assert load_checkpoint(tmp_path / "again.pt").assumed_config == found.assumed_config

@@ -23,6 +23,7 @@ from common.config import AudioConfig, audio_preset, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.files import read_json, write_json
 from common.text.config import TextConfig
+from fastpitch.config import ModelConfig
 from hifigan.config import PRESETS, PUBLISHED_MELS
 from hifigan.training_setup import fitting_rates
 from scripts.datasets import describe_mels
@@ -59,7 +60,7 @@ def test_windows_are_about_as_long_at_every_rate():
 
 def save_voice(path: Path, audio: AudioConfig, **fields: object) -> Path:
     """What a checkpoint says of its mels, without weights."""
-    save_checkpoint(path, Checkpoint("FastPitch", {}, audio, TextConfig(), {}, **fields))
+    save_checkpoint(path, Checkpoint("FastPitch", ModelConfig(), audio, TextConfig(), {}, **fields))
     return path
 
 

@@ -22,7 +22,6 @@ from limits import HANG_LIMIT
 
 from common.audio.wav import resample
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import to_plain
 from common.errors import OptionError
 from common.serving.app import Service
 from common.serving.options import Limits
@@ -36,7 +35,7 @@ TEXT = "go on. and a longer sentence, of several words!"
 def folder(make_once) -> Path:
     def make(folder: Path) -> None:
         tiny_served.make_checkpoints(folder)
-        config = to_plain(tiny_jasper.SMALL)
+        config = tiny_jasper.SMALL
         weights = {"jasper": tiny_jasper.small_network().state_dict()}
         audio = tiny_jasper.SMALL.features.audio
         save_checkpoint(folder / "ear.pt", Checkpoint("Jasper", config, audio, None, weights))

@@ -24,7 +24,6 @@ from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, Synthesize
 import serve
 from common.audio.wav import pcm16
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import to_plain
 from common.errors import InputError
 from common.serving.app import Service
 from common.serving.options import Limits
@@ -38,7 +37,7 @@ LIMITS = Limits(max_characters=300, max_body=100_000, max_audio_seconds=3.0, dea
 def folder(make_once) -> Path:
     def make(folder: Path) -> None:
         tiny_served.make_checkpoints(folder)
-        config = to_plain(tiny_jasper.SMALL)
+        config = tiny_jasper.SMALL
         weights = {"jasper": tiny_jasper.small_network().state_dict()}
         audio = tiny_jasper.SMALL.features.audio
         save_checkpoint(folder / "ear.pt", Checkpoint("Jasper", config, audio, None, weights))

@@ -20,7 +20,7 @@ from common.audio.mel import MelExtractor
 from common.audio.options import SETTINGS
 from common.audio.wav import check_wav
 from common.checkpoints.loading import LoadedCheckpoint, load_networks
-from common.config import AudioConfig, from_plain, to_plain
+from common.config import AudioConfig, to_plain
 from common.data.features import feature_name
 from common.errors import InputError
 from common.extraction.batches import check_trained, read_in_batches
@@ -58,7 +58,7 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
     audio, text, inference = loaded.checkpoint.audio, loaded.checkpoint.text, loaded.spec.inference
     assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
     assert text is not None and options.output is not None
-    config = from_plain(loaded.spec.config, loaded.checkpoint.config, where=str(loaded.path))
+    config = loaded.checkpoint.config
     networks, _ = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
     network: Any = next(iter(networks.values()))
     network.prepare_for_inference()

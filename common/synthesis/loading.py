@@ -1,5 +1,6 @@
 """Voices and vocoders, made of checkpoints, or of those that the project ships: the one way to load what speaks."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,8 +12,8 @@ import torch
 from torch import Tensor
 
 from common.checkpoints.checkpoint import strip_checkpoint
-from common.checkpoints.exported import describe, describe_part, open_exported
-from common.checkpoints.exporting import part_path, write_onnx, write_quantized
+from common.checkpoints.exported import METADATA_KEY, describe, describe_part, open_exported, part_path
+from common.checkpoints.exporting import write_onnx, write_quantized
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
@@ -271,14 +272,14 @@ def _exported(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) ->
     description, distances = describe(strip_checkpoint(loaded.checkpoint), context=None), []
     is_quantized = bool(mels) and all(part.quantization for part in exports.parts)
     for part in exports.parts:
-        file, about = part_path(path, part), description | describe_part(exports, part)
+        file, about = part_path(path, part.name), description | describe_part(exports, part)
         if is_quantized:
             distances.append(write_quantized(file, part, about, mels=mels, audio=audio))
         else:
-            write_onnx(file, part, about)
+            write_onnx(file, part, {METADATA_KEY: json.dumps(about)})
     if distances:
         print(f"{spec.name} in 8 bits: mel distance {max(distances):.3f}")
-    exported, _ = open_exported(part_path(path, exports.parts[0]))
+    exported, _ = open_exported(part_path(path, exports.parts[0].name))
     return replace(loaded, exported=exported)
 
 
