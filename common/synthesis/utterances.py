@@ -71,7 +71,7 @@ class MelOutput:
 
 @dataclass(frozen=True)
 class Phrase:
-    """One line of a list; paths of features are as written, relative to the dataset's folder."""
+    """One line of a list; paths are as written, relative to the dataset's folder."""
 
     where: str  # "phrases/devset10.tsv:3", for messages
     output: PurePosixPath  # of the sound, inside the output folder; its suffix is one of `SOUND_FORMATS`
@@ -84,8 +84,8 @@ class Phrase:
 
     def files(self, folder: Path) -> list[Path]:
         """The files that it is spoken from, below the dataset's ``folder``."""
-        paths = [folder / path for path in (self.mel, self.wav, self.pitch, self.duration) if path is not None]
-        return paths if self.mel is None else [*paths, paths[0].with_name(SETTINGS)]
+        settings = None if self.mel is None else str(PurePosixPath(self.mel).with_name(SETTINGS))
+        return [folder / path for path in (self.mel, self.wav, self.pitch, self.duration, settings) if path is not None]
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,10 @@ class SynthesisInput:
     @property
     def length(self) -> int:
         """Tokens, or frames of a given mel: what batches are sorted by."""
-        return mel_of(self).size(1) if self.tokens is None else len(self.tokens)
+        if self.tokens is not None:
+            return len(self.tokens)
+        assert self.mel is not None, "an utterance without tokens comes with its mel"
+        return self.mel.size(1)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -144,12 +147,6 @@ class SynthesisInput:
 def dropped_symbols(items: Sequence[SynthesisInput]) -> Counter[str]:
     """The symbols of all texts that the voice lacks."""
     return sum((item.dropped for item in items), Counter())
-
-
-def mel_of(item: SynthesisInput) -> Tensor:
-    """The mel of an utterance without tokens, which comes with it."""
-    assert item.mel is not None, "an utterance without tokens comes with its mel"
-    return item.mel
 
 
 def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
@@ -168,11 +165,6 @@ def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
     if values.shape != (length,):
         raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({length},), one value a {each} ({where})")
     return values
-
-
-def told_pitch(frame_pitch: Tensor | None) -> dict[str, Tensor]:
-    """Arguments of a vocoder for the pitch (B, F) in Hz, 0 where unvoiced: pitch and voicing; none without pitch."""
-    return {} if frame_pitch is None else {"pitch": frame_pitch, "voicing": (frame_pitch > 0).float()}
 
 
 @dataclass(frozen=True)
@@ -254,19 +246,16 @@ def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tens
     The volume changes linearly over a frame, so that nothing clicks. None: no factor differs from one.
     """
     n_samples = result.mel.size(1) * hop_length
-    volume, frames = result.item.volume, result.frames_of_symbols()
-    factors = None
-    if volume is not None and frames is None:
-        factors = torch.full((n_samples,), float(volume.mean()))
-    elif volume is not None and frames is not None:
+    volume, frames, n_faded = result.item.volume, result.frames_of_symbols(), min(fade_out * hop_length, n_samples)
+    if volume is None and n_faded <= 0:
+        return None
+    factors = torch.ones(n_samples) if volume is None else torch.full((n_samples,), float(volume.mean()))
+    if volume is not None and frames is not None:
         levels = volume.float().repeat_interleave(frames)
         before = torch.cat([levels[:1], levels[:-1]])
         ramp = torch.arange(1, hop_length + 1) / hop_length
         factors = (before[:, None] + (levels - before)[:, None] * ramp).flatten()
-    fade_out = min(fade_out * hop_length, n_samples)
-    if fade_out > 0:
-        factors = torch.ones(n_samples) if factors is None else factors
-        factors[n_samples - fade_out :] *= torch.linspace(1, 0, fade_out)
+    factors[n_samples - n_faded :] *= torch.linspace(1, 0, n_faded)
     return factors
 
 
@@ -276,12 +265,15 @@ def with_silence(
     *,
     most: int = sys.maxsize,
 ) -> list[SynthesisInput]:
-    """What ``make`` makes of utterances; silence alone is added to the one before it, or at the beginning to the next.
+    """What ``make`` makes of utterances; one of which no symbol is left becomes silence after the one before it, or at
+    the beginning before the next.
 
-    An utterance of which no symbol is left is silence; an error if all are, and where there are more than ``most``.
+    Raises:
+        EmptyTextError: nothing is left of any.
+        InputError: they have more than ``most`` symbols.
     """
     items: list[SynthesisInput] = []
-    lead, early = 0.0, list[tuple[str, float]]()
+    lead, early = 0.0, list[tuple[str, float]]()  # silence before the first item, and the marks in it
     empty: EmptyTextError | None = None
     dropped: Counter[str] = Counter()  # of utterances that are silence
     for one in utterances:

@@ -24,10 +24,7 @@ LONGEST_PIECE = 512  # frames, 6 s; longer pieces need more memory and save litt
 
 @dataclass(frozen=True)
 class GriffinLimVocoder:
-    """Griffin-Lim: a vocoder without training, one utterance at a time on the CPU, from seeded initial phases.
-
-    Attributes and methods are those of `NetworkVocoder`, which describes them.
-    """
+    """Griffin-Lim, one utterance at a time on the CPU, from seeded initial phases; used as `NetworkVocoder` is."""
 
     audio: AudioConfig
     seed: int
@@ -50,12 +47,10 @@ class GriffinLimVocoder:
 
 
 def plan_pieces(n_frames: int, *, context: int) -> Iterator[tuple[int, int]]:
-    """Pieces, frames [start, end) of a mel of ``n_frames``, each read with ``context`` frames, or all that there are,
-    on each side.
+    """Pieces, frames [start, end) of a mel of ``n_frames``, each to be read with ``context`` frames on each side.
 
     The first is small, and those after it grow; none of these is shorter than ``context``, so that at most two thirds
-    of what a network reads is read for its neighbors' sake. What would be left for a shorter one at the end goes into
-    the piece before it, so a piece is of no more than ``max(LONGEST_PIECE, context) + context`` frames.
+    of what a network reads is read for its neighbors' sake. A shorter rest goes into the last piece.
     """
     start, size = 0, FIRST_FRAMES
     while start < n_frames:
@@ -107,16 +102,14 @@ class NetworkVocoder:
         self._run: Infer = self._infer
         shapes = self.shapes
         if self.graph_recorder is not None:
-            self._run = self.graph_recorder.by_shape(self._infer)
-            shapes = shapes or GRAPH_SHAPES
+            self._run, shapes = self.graph_recorder.by_shape(self._infer), shapes or GRAPH_SHAPES
         if shapes is not None:
             self._run = padded_inference(self._run, shapes)
         self._denoiser = None
         if self.denoising_strength > 0:
+            zeros = torch.zeros(1, self.audio.n_mels, BIAS_FRAMES, device=self.device)
             with torch.inference_mode():
-                zeros = torch.zeros(1, self.audio.n_mels, BIAS_FRAMES, device=self.device)
-                with self.autocast():
-                    noise = self.network.infer(zeros, None, **{**self.settings.infer, **self.settings.silent})[0]
+                noise = self._infer(zeros, None, **self.settings.silent)[0]
                 self._denoiser = Denoiser(noise, self.audio, strength=self.denoising_strength)
 
     @torch.inference_mode()
@@ -125,13 +118,12 @@ class NetworkVocoder:
 
         An utterance's wave does not depend on the rest of its batch. Without ``voicing`` it comes from the mel.
         """
-        is_padded = min(lengths) < mel.size(2)
-        frames = torch.tensor(lengths, device=mel.device) if is_padded else None
-        run = self._infer if pitch else self._run
-        waves = run(mel.contiguous(), frames, **pitch)
+        hop = self.audio.hop_length
+        frames = torch.tensor(lengths, device=mel.device) if min(lengths) < mel.size(2) else None
+        waves = (self._infer if pitch else self._run)(mel.contiguous(), frames, **pitch)
         if self._denoiser is not None:
-            waves = self._denoiser(waves, None if frames is None else frames * self.audio.hop_length)
-        return [wave[: length * self.audio.hop_length] for wave, length in zip(waves, lengths)]
+            waves = self._denoiser(waves, None if frames is None else frames * hop)
+        return [wave[: length * hop] for wave, length in zip(waves, lengths)]
 
     @torch.inference_mode()
     def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
@@ -141,8 +133,7 @@ class NetworkVocoder:
         n_frames, hop = mel.size(1), self.audio.hop_length
         context = n_frames if self.context is None else self.context
         context += self.settings.windows * -(-self.audio.filter_length // hop)
-        if self._denoiser is not None:
-            context += self._denoiser.context
+        context += 0 if self._denoiser is None else self._denoiser.context
         whole = pitch
         if self.settings.tracked:
             whole = pitch | {"track": self.network.track(mel[None].to(self.device), **pitch)}
@@ -156,13 +147,12 @@ class NetworkVocoder:
                 wave = self._infer(read, None, first_frame=first, **cut)
             else:
                 wave = self._run(read, None)
-            if self._denoiser is not None:
-                wave = self._denoiser(wave)
+            wave = wave if self._denoiser is None else self._denoiser(wave)
             yield wave[0, (start - first) * hop : (end - first) * hop].cpu()
 
-    def _infer(self, mel: Tensor, lengths: Tensor | None, **position: Any) -> Tensor:
+    def _infer(self, mel: Tensor, lengths: Tensor | None, **further: Any) -> Tensor:
         with self.autocast():
-            return self.network.infer(mel, lengths, **self.settings.infer, **position).float()
+            return self.network.infer(mel, lengths, **{**self.settings.infer, **further}).float()
 
 
 Vocoder = GriffinLimVocoder | NetworkVocoder

@@ -1,5 +1,6 @@
 """A voice: text in, speech out, through one text-to-mel network and one vocoder."""
 
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -127,8 +128,7 @@ class Voice:
     ) -> list[SynthesisInput]:
         """Plan a text by the arguments of `speak`, and print warnings."""
         items = self.plan(text, style=Style(rate=pace, speaker=None if speaker is None else str(speaker), **factors))
-        self.front_end.warn_dropped(dropped_symbols(items))
-        self.warn_of_changes(items)
+        self.warn_of_losses(items)
         return items
 
     def stream(self, text: str | Prosody, **controls: Any) -> Iterator[Tensor]:
@@ -175,8 +175,7 @@ class Voice:
             items = self._prosody_inputs(text, style=style, phrase=phrase)
         else:
             utterances, dropped = self._utterances(text, longest=longest, where=phrase.where), Counter[str]()
-            seed = self.phones_seed
-            draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
+            draw = None if self.phones_seed is None else utterance_draws(seed=self.phones_seed, epoch=0, index=index)
             make = partial(self._input, style=style, phrase=phrase, draw=draw)
             try:
                 items = with_silence(utterances, partial(self._parts, make=make, whole=whole), most=most)
@@ -213,8 +212,7 @@ class Voice:
             for item in items:
                 rows: Any = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given}
                 inputs.append(replace(item, **rows))
-        self.front_end.warn_dropped(dropped_symbols(inputs))
-        self.warn_of_changes(inputs)
+        self.warn_of_losses(inputs)
         return inputs
 
     def speaker_id(self, name: str, where: str) -> int:
@@ -269,10 +267,9 @@ class Voice:
         volume, names = torch.tensor([one.volume for one in of_symbols]), self.front_end.symbols
         if self._reads_text and not any(character.isalnum() for index in encoded.ids for character in names[index]):
             raise EmptyTextError(f"{phrase.where}: punctuation alone", encoded.dropped)
-        starts = {word.span: word.start for word in reversed(words)}  # of each span's first word
         marks = []
         for index, name in utterance.marks:  # before the first word of their span or a later one
-            later = [start for span, start in starts.items() if span >= index]
+            later = [word.start for word in words if word.span >= index]
             marks.append(SymbolMark(name, min(later, default=len(encoded.ids))))
         return SynthesisInput(
             phrase,
@@ -306,6 +303,11 @@ class Voice:
         """Whether what it reads is text, not phones that stand for themselves."""
         return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
 
+    def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
+        """Print a warning of symbols that the voice lacks, and `warn_of_changes`."""
+        self.front_end.warn_dropped(dropped_symbols(items))
+        self.warn_of_changes(items)
+
     def warn_of_changes(self, items: Sequence[SynthesisInput]) -> None:
         """Print a note if sentences are split, and a warning if styles are ignored."""
         if any(item.is_cut for item in items):
@@ -330,26 +332,25 @@ class Voice:
         return [self._prosody_input(one, style=style, phrase=phrase) for one in table.utterances]
 
     def _prosody_input(self, utterance: UtteranceProsody, *, style: Style, phrase: Phrase) -> SynthesisInput:
-        symbols, ids = list(utterance.symbols), {name: index for index, name in enumerate(self.front_end.symbols)}
+        symbols, ids = utterance.symbols, {name: index for index, name in enumerate(self.front_end.symbols)}
         if unknown := [one.symbol for one in symbols if one.symbol not in ids]:
             raise InputError(f"{phrase.where}: symbol {unknown[0]!r} is not in symbol set {self.front_end.symbol_set}")
-        words, start = [], 0
-        for word in utterance.words:
-            if word.text:
-                words.append(Word(word.text, start, start + len(word.symbols), span=0))
-            start += len(word.symbols)
-        frames, volume = _column(symbols, "frames"), _column(symbols, "volume") * style.volume
+        ends = [0, *itertools.accumulate(len(word.symbols) for word in utterance.words)]
+        words = tuple(
+            Word(one.text, *place, span=0) for one, place in zip(utterance.words, itertools.pairwise(ends)) if one.text
+        )
+        volume = _column(symbols, "volume") * style.volume
         return SynthesisInput(
             phrase,
             tokens=self.front_end.inputs([ids[one.symbol] for one in symbols]),
             symbols=tuple(one.symbol for one in symbols),
-            durations=frames / style.rate if style.rate != 1 else frames,
+            durations=_column(symbols, "frames") / style.rate,
             pitch_hz=None if symbols[0].pitch is None else _column(symbols, "pitch", torch.float64) * style.pitch,
             energy=None if symbols[0].energy is None else _column(symbols, "energy"),
             volume=None if bool((volume == 1).all()) else volume,
             speaker=self.speaker_id(style.speaker or utterance.speaker, phrase.where),
             text=utterance.text,
-            find_words=lambda: tuple(words),
+            find_words=lambda: words,
             lead=utterance.lead,
             pause=utterance.pause,
         )
