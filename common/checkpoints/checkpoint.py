@@ -84,8 +84,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoint:
     """The checkpoint of a dict that `save_checkpoint` wrote; ``training=False`` leaves out the training state.
 
-    Raises:
-        CheckpointError: the model is unknown, or its configuration, mels or text are wrong; names the field.
+    Raises CheckpointError if the model is unknown, or its configuration, mels or text are wrong; names the field.
     """
     model, config, networks = payload["model"], payload["config"], payload["networks"]
     if model not in (known := available_models()):

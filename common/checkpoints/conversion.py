@@ -37,12 +37,9 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> tuple[Checkpoi
     """A checkpoint of another implementation as one of ours, with its training state where it has one.
 
     Returns a line on each thing that was made up or left out too. With ``options.partial`` weights that the file lacks
-    are as in a new network, and those that the model does not have are left out.
-
-    Raises:
-        CheckpointError: it is unknown, damaged or ours already; or some weights are missing, left over or of another
-            shape, which are listed, and ``options.partial`` is False.
-        OptionError: it has a configuration or discriminators, and others are given.
+    are as in a new network, and those that the model does not have are left out. Raises CheckpointError if it is
+    unknown, damaged or ours already; or some weights are missing, left over or of another shape, which are listed, and
+    ``options.partial`` is False; OptionError if it has a configuration or discriminators, and others are given.
     """
     payload = with_state_dict(read_payload(path))
     if "format" in payload:

@@ -43,8 +43,7 @@ class OnnxRunner:
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Run the graph on tensors by name, and return its outputs by name.
 
-        Raises:
-            CheckpointError: it cannot be run.
+        Raises CheckpointError if it cannot be run.
         """
         given = {name: value.numpy() for name, value in inputs.items()}
         try:
@@ -57,8 +56,7 @@ class OnnxRunner:
 def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     """An ONNX file opened in onnxruntime, and its metadata.
 
-    Raises:
-        CheckpointError: onnxruntime cannot read it, or its weights are in other files.
+    Raises CheckpointError if onnxruntime cannot read it, or its weights are in other files.
     """
     import onnxruntime  # takes long to import
 
@@ -198,8 +196,7 @@ class ExportedFile:
     def runners(self) -> dict[str, OnnxRunner]:
         """What runs each part of its network, by name: this file, and those that lie beside it.
 
-        Raises:
-            CheckpointError: one is missing, or of another checkpoint.
+        Raises CheckpointError if one is missing, or of another checkpoint.
         """
         own, files = self.description["part"], {}
         whole = self.path.with_name(self.path.name.removesuffix(f".{own}{self.path.suffix}") + self.path.suffix)
@@ -218,8 +215,7 @@ class ExportedFile:
 def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
     """Open an ONNX file, and the checkpoint that it is of, which has no weights.
 
-    Raises:
-        CheckpointError: it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
+    Raises CheckpointError if it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
     """
     session, metadata = open_session(path)
     description = read_description(metadata, where=path)
@@ -230,8 +226,7 @@ def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
 def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, Any]:
     """What `describe` and `describe_part` say, from the metadata of a file.
 
-    Raises:
-        CheckpointError: it is not there, or of another version.
+    Raises CheckpointError if it is not there, or of another version.
     """
     if METADATA_KEY not in metadata:
         raise CheckpointError(f"{where}: not written by scripts/export_model.sh")

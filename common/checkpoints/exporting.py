@@ -89,10 +89,7 @@ def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str,
 def largest_difference(run: Runner, part: Part) -> float:
     """How far outputs of a file lie from the part's in PyTorch, over `SHAPES`, at most.
 
-    An output whose largest value exceeds 1 is divided by it.
-
-    Raises:
-        InputError: outputs have other shapes.
+    An output whose largest value exceeds 1 is divided by it. Raises InputError if outputs have other shapes.
     """
     reference, differences = ModuleRunner(part.module, part.outputs), []
     for n_batch, length in SHAPES:

@@ -18,8 +18,7 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
     """A checkpoint of ours or of a published layout, or an exported file of ours, and all about it as
     `scripts/inspect_checkpoint.sh --json` has it.
 
-    Raises:
-        CheckpointError: it is none, damaged, or another program's.
+    Raises CheckpointError if it is none, damaged, or another program's.
     """
     more: dict[str, Any] = {}
     if file_format(path) == "onnx":

@@ -41,10 +41,8 @@ def open_checkpoint(
     """A checkpoint for inference, which must be of ``model`` or of any model with ``role``.
 
     It infers with its EMA weights where it has any, which a line on stderr says unless ``ema`` asks for them; with
-    ``ema`` False it infers with the raw ones.
-
-    Raises:
-        CheckpointError: it cannot be read, is of another model, or has EMA weights alone and ``ema`` is False.
+    ``ema`` False it infers with the raw ones. Raises CheckpointError if it cannot be read, is of another model, or has
+    EMA weights alone and ``ema`` is False.
     """
     exported, checkpoint = read_model(path)
     expected = available_models(role) if model is None else [model]
@@ -62,8 +60,7 @@ def open_checkpoint(
 def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
     """A checkpoint without its training state; of an ONNX file of ours the file, and what it says of it.
 
-    Raises:
-        CheckpointError: it is none, damaged, or not ours.
+    Raises CheckpointError if it is none, damaged, or not ours.
     """
     return open_exported(path) if file_format(path) == "onnx" else (None, load_checkpoint(path, training=False))
 
@@ -74,10 +71,8 @@ def load_networks(
     """The networks of a checkpoint that infer, on ``device`` in evaluation mode, and its ModelConfig.
 
     ``ema`` takes the EMA weights; ``where`` names the checkpoint in errors. With ``shared`` the networks use the
-    checkpoint's tensors, not copies.
-
-    Raises:
-        CheckpointError: EMA weights are asked for and absent, or the weights do not fit the configuration.
+    checkpoint's tensors, not copies. Raises CheckpointError if EMA weights are asked for and absent, or the weights do
+    not fit the configuration.
     """
     if ema and not checkpoint.has_ema:
         raise CheckpointError(f"{where}: holds no EMA weights; leave out --ema")
@@ -110,9 +105,8 @@ def check_fit(checkpoint: Checkpoint, *, where: str) -> Networks:
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:
     """The network that infers, with weight norm folded and the like, and its ModelConfig.
 
-    Raises:
-        CheckpointError: as `load_networks`.
-        OptionError: an exported file is for other programs, or the device is not the CPU.
+    Raises CheckpointError as `load_networks` does; OptionError if an exported file is for other programs, or the device
+    is not the CPU.
     """
     spec, exported, made, device = loaded.spec, loaded.exported, loaded.checkpoint, torch.device(device)
     if exported is None:
@@ -140,10 +134,8 @@ def load_weights(
 ) -> None:
     """Load each network's state dict; every key and shape must be as expected. ``kind`` says what they are in errors.
 
-    With ``shared`` the tensors of the state dict become those of the network.
-
-    Raises:
-        CheckpointError: lists what is missing, unexpected or of another shape.
+    With ``shared`` the tensors of the state dict become those of the network. Raises CheckpointError, which lists what
+    is missing, unexpected or of another shape.
     """
     for name, network in networks.items():
         if name not in weights:

@@ -31,9 +31,7 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """The dict of plain types and tensors that a checkpoint file holds, whatever its layout.
 
     ``on_demand`` maps the file into memory, where its format lets it, so that tensors are read when they are used.
-
-    Raises:
-        CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
+    Raises CheckpointError if the file is missing, damaged, or holds anything but a dict of tensors and plain types.
     """
     kind = file_format(path)
     if kind == "onnx":
@@ -90,11 +88,9 @@ def _stored_weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor
 def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
     """Read a checkpoint of ours, as ``.pt`` or safetensors, or of a published layout onto the CPU.
 
-    ``training=False`` leaves out the training state, and files next to a published checkpoint that only training
-    needs; weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time.
-
-    Raises:
-        CheckpointError: as `read_payload`, or it is no checkpoint of a known layout.
+    ``training=False`` leaves out the training state, and files next to a published checkpoint that only training needs;
+    weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time. Raises
+    CheckpointError as `read_payload` does, or if it is no checkpoint of a known layout.
     """
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
@@ -111,8 +107,7 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
 def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
     """A checkpoint of another implementation; each model's package recognizes its own by their keys.
 
-    Raises:
-        CheckpointError: it is of none, or damaged.
+    Raises CheckpointError if it is of none, or damaged.
     """
     payload = with_state_dict(payload)
     given = payload.get("state_dict")
@@ -131,8 +126,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
 def load_last_checkpoint(folder: Path, model: str, *, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
     """The newest checkpoint that can be read, or None where there is none; ``warn(line)`` is called for newer ones.
 
-    Raises:
-        CheckpointError: there are checkpoints, and none can be read.
+    Raises CheckpointError if there are checkpoints, and none can be read.
     """
     paths = saved_checkpoints(folder, model)
     for path in reversed(paths):

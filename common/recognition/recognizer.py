@@ -108,10 +108,7 @@ class Recognizer:
     ) -> list[SpeechItem]:
         """The utterances of recordings, folders, lists and manifests, of up to ``max_duration`` seconds.
 
-        Relative paths start from ``folder``.
-
-        Raises:
-            InputError: a source or a recording is missing or broken.
+        Relative paths start from ``folder``. Raises InputError if a source or a recording is missing or broken.
         """
         return self.inference.open_speech(
             self.settings, self.network, sources=sources, folder=folder, max_duration=max_duration
@@ -122,10 +119,8 @@ class Recognizer:
     ) -> list[Transcription]:
         """Transcribe a recording, folder or list by its path, several of them, or waves (T,).
 
-        Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's.
-
-        Raises:
-            InputError: a recording cannot be read; names its entry.
+        Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's. Raises InputError if a recording
+        cannot be read; names its entry.
         """
         return list(self.transcripts(self._items(speech, sampling_rate), times=[]))
 
@@ -134,8 +129,7 @@ class Recognizer:
     ) -> Iterator[Transcription]:
         """Transcribe utterances in their order, each as soon as possible; ``times`` gets each batch's seconds of work.
 
-        Raises:
-            InputError: a recording cannot be read; names its entry.
+        Raises InputError if a recording cannot be read; names its entry.
         """
         for window in self._windows(items):
             found: dict[int, Transcription] = {}
@@ -203,11 +197,8 @@ def load_recognizer(
     """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.options`), or its defaults.
 
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
-    more, instead.
-
-    Raises:
-        OptionError: there is no such device.
-        CheckpointError: it cannot be read, or is of a model that does another job.
+    more, instead. Raises OptionError if there is no such device; CheckpointError if it cannot be read, or is of a model
+    that does another job.
     """
     if not isinstance(checkpoint, LoadedCheckpoint):
         checkpoint = open_checkpoint(Path(checkpoint), role="recognizer")

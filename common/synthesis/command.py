@@ -46,11 +46,9 @@ def speak(
 ) -> int:
     """Speak ``phrases``, or the one text, with the ``opened`` checkpoints, by role; returns the exit status.
 
-    ``files`` are those to write and to read that the options name; ``parameters`` are logged.
-
-    Raises:
-        InputError: a phrase cannot be spoken, which shows before the first one is.
-        OptionError: a file that is written is read, too, or of another phrase.
+    ``files`` are those to write and to read that the options name; ``parameters`` are logged. Raises InputError if a
+    phrase cannot be spoken, which shows before the first one is; OptionError if a file that is written is read, too, or
+    of another phrase.
     """
     vocoder, voice = opened.get("vocoder"), None
     if (generator := opened.get("generator")) is None:
@@ -214,8 +212,7 @@ def _speak_into_folder(
 def write_stream(pieces: Iterator[Tensor], *, sampling_rate: int, kind: str) -> None:
     """Write sound to standard output as it is made, as a WAV of unknown length, or as 16-bit integers.
 
-    Raises:
-        OutputError: the output cannot be written, as where nobody reads on.
+    Raises OutputError if the output cannot be written, as where nobody reads on.
     """
     with writing(Path("standard output")), os.fdopen(os.dup(1), "wb") as file:
         if kind == "wav":

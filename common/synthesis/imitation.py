@@ -24,8 +24,7 @@ _KEPT_SILENCE = 5  # frames at each end of an utterance
 def load_recording(source: Path | bytes, *, sampling_rate: int, max_seconds: float = 600.0, name: str = "") -> Tensor:
     """A recording, a file of any kind or its bytes, as a wave (T,) float32; ``name`` is what errors call it.
 
-    Raises:
-        AudioError: it is no sound file, damaged, or longer than ``max_seconds``.
+    Raises AudioError if it is no sound file, damaged, or longer than ``max_seconds``.
     """
     blocks, n_samples = list[np.ndarray](), 0
     for block in decode(source, sampling_rate=sampling_rate, name=name).blocks:
@@ -41,11 +40,9 @@ def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: Voice, *, wher
     """A text's utterances with the prosody of a recording of it, wave (T,) float32 at the voice's sampling rate.
 
     The voice's aligner finds the symbols in the recording; without one it is warped in time to the voice's own speech.
-    The pitch is moved to the mean of the voice's, and a wider range is narrowed to the voice's. The energy is set
-    where the voice has one. Errors name the recording ``where``.
-
-    Raises:
-        InputError: the voice cannot speak with a given prosody, or the recording is too short, or holds no speech.
+    The pitch is moved to the mean of the voice's, and a wider range is narrowed to the voice's. The energy is set where
+    the voice has one. Errors name the recording ``where``. Raises InputError if the voice cannot speak with a given
+    prosody, or the recording is too short, or holds no speech.
     """
     if not voice.shapes_prosody:
         raise InputError(f"{where}: {voice.spec.name} cannot speak with a given prosody; leave the recording out")

@@ -45,15 +45,12 @@ def load_voice(
 ) -> Voice:
     """A voice that speaks: a text-to-mel checkpoint, by default the shipped one, and a vocoder's.
 
-    Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim.
-    ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda". ``lexicon`` is a
-    file of words and their phones (`read_lexicon`). With ``vocoder_pitch`` "voice" a vocoder that can is told the pitch
-    of the symbols, not the mel's. EMA weights are used where there are any. `make_voice` takes all options.
-
-    Raises:
-        InputError: a checkpoint cannot be read, is of a model that does another job, or lacks what the options need;
-            or the vocoder reads other mels than the voice makes, with each field that differs.
-        OptionError: there is no such device.
+    Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim. ``device`` is "auto" (a
+    GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda". ``lexicon`` is a file of words and their
+    phones (`read_lexicon`). With ``vocoder_pitch`` "voice" a vocoder that can is told the pitch of the symbols, not the
+    mel's. EMA weights are used where there are any. `make_voice` takes all options. Raises InputError if a checkpoint
+    cannot be read, is of a model that does another job, or lacks what the options need; or the vocoder reads other mels
+    than the voice makes, with each field that differs; OptionError if there is no such device.
     """
     opened = {
         role: one if isinstance(one, LoadedCheckpoint) else open_checkpoint(Path(one), role=role, ema=True)
@@ -75,12 +72,10 @@ def make_voice(
     """The voice of opened checkpoints; without a vocoder it speaks by Griffin-Lim.
 
     With the engine "onnx" its networks are exported at the start and run in onnxruntime; with "int8" as 8-bit integers
-    where the network can be quantized, and a line gives the mel distance. Exported files run as they are.
-
-    Raises:
-        InputError: the vocoder reads other mels than the generator makes, with each field that differs, or a checkpoint
-            lacks what the options need.
-        OptionError: the options do not fit the checkpoints, or the engine a GPU or mixed precision.
+    where the network can be quantized, and a line gives the mel distance. Exported files run as they are. Raises
+    InputError if the vocoder reads other mels than the generator makes, with each field that differs, or a checkpoint
+    lacks what the options need; OptionError if the options do not fit the checkpoints, or the engine a GPU or mixed
+    precision.
     """
     if vocoder is not None:
         made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
@@ -150,8 +145,7 @@ def load_vocoder(
 ) -> Vocoder:
     """The vocoder of a mel-to-sound checkpoint; without one Griffin-Lim of ``audio``.
 
-    Raises:
-        OptionError: the options do not fit the checkpoint.
+    Raises OptionError if the options do not fit the checkpoint.
     """
     options = options or VoiceOptions()
     speaking = options.speaking

@@ -39,8 +39,7 @@ _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .c
 class CommandOptions:
     """What a command speaks, a list, one text or one text's prosody, what it keeps of that, and how it is measured.
 
-    Raises:
-        OptionError: not one of the three is given, or nothing would be kept of the work.
+    Raises OptionError if not one of the three is given, or nothing would be kept of the work.
     """
 
     input: Path | None = option(

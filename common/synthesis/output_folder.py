@@ -92,10 +92,8 @@ class OutputFolder:
 def draw_speech(speech: Speech, path: Path) -> None:
     """Write a picture of what was spoken as a PNG, with what its generator tells of it.
 
-    Pitch is drawn as measured in the sound, where there is one, and as the generator spoke with it.
-
-    Raises:
-        InputError: the file cannot be written.
+    Pitch is drawn as measured in the sound, where there is one, and as the generator spoke with it. Raises InputError
+    if the file cannot be written.
     """
     from common.plots import PITCH, plot_utterance, save_png  # matplotlib takes half a second to import
 

@@ -73,10 +73,8 @@ class _PiperVoice(nn.Module):
 def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoint) -> float:
     """Write a voice with its vocoder: ``path``, and beside it what `companions` names.
 
-    Returns the largest difference of its sound from PyTorch's, for random symbols.
-
-    Raises:
-        InputError: the voice reads other symbols than Piper's, or the vocoder other mels than the voice makes.
+    Returns the largest difference of its sound from PyTorch's, for random symbols. Raises InputError if the voice reads
+    other symbols than Piper's, or the vocoder other mels than the voice makes.
     """
     stored = generator.checkpoint
     check_symbols(generator)

@@ -136,8 +136,7 @@ class Speech:
     def save(self, path: str | Path) -> None:
         """Write the sound; the suffix, .wav, .flac, .ogg, .mp3, .opus or .m4a, is the format.
 
-        Raises:
-            InputError: the suffix is another.
+        Raises InputError if the suffix is another.
         """
         save_wav(Path(path), self.wave, sampling_rate=self.sampling_rate)
 
@@ -288,8 +287,7 @@ class Prosody:
 def parse_prosody(content: Any, *, where: str) -> Prosody:
     """A table of the values that JSON was read as, which `Prosody.save` wrote; ``where`` names its source in errors.
 
-    Raises:
-        InputError: it is not of this form; names the value.
+    Raises InputError if it is not of this form; names the value.
     """
     found: Prosody = from_plain(Prosody, content, where=f"{where}: no prosody table")
     for number, utterance in enumerate(found.utterances, 1):

@@ -82,11 +82,7 @@ class Synthesizer:
     path: Path | None = None  # of the network's checkpoint, for errors
 
     def generate(self, batch: Sequence[SynthesisInput]) -> list[SynthesisResult]:
-        """The utterances' mels, without sound.
-
-        Raises:
-            InputError: a mel is not finite; names the phrase.
-        """
+        """The utterances' mels, without sound; raises InputError if a mel is not finite; names the phrase."""
         seconds = list[float]()
         output = self._mels(batch, seconds)
         mels, lengths = output.mel.float().cpu(), output.lengths.tolist()
@@ -106,10 +102,8 @@ class Synthesizer:
     def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
         """The sound of an utterance whose mel is made, in pieces (T_i,) float32 on the CPU, as soon as they are there.
 
-        The silence before and after it is in pieces of up to a second.
-
-        Raises:
-            InputError: the sound is not finite; names the phrase.
+        The silence before and after it is in pieces of up to a second. Raises InputError if the sound is not finite;
+        names the phrase.
         """
         assert self.vocoder is not None, "sound needs a vocoder"
         factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
@@ -136,8 +130,7 @@ class Synthesizer:
     def synthesize(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
         """Synthesize one batch, and yield each result as soon as it is there.
 
-        Raises:
-            InputError: a mel or a wave is not finite; names the phrase.
+        Raises InputError if a mel or a wave is not finite; names the phrase.
         """
         results = self.generate(batch)
         if self.vocoder is None:

@@ -158,8 +158,7 @@ def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
 def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
     """The values (length,) float32 of a file, one for ``each`` symbol or frame.
 
-    Raises:
-        InputError: the file is missing or broken, or of another length; names ``where``.
+    Raises InputError if the file is missing or broken, or of another length; names ``where``.
     """
     values = load_fractions(path, where=where)
     if values.shape != (length,):
@@ -207,8 +206,7 @@ class SynthesisResult:
         """The pitch that its symbols were said with, in Hz of each frame (F,), within `PITCH_LIMITS`: the logarithm is
         interpolated between the centers of symbols that have one.
 
-        Raises:
-            InputError: no symbol has a pitch in Hz.
+        Raises InputError if no symbol has a pitch in Hz.
         """
         if self.item.tokens is None:  # silence
             return torch.full((self.mel.size(1),), PITCH_LIMITS[0])
@@ -268,9 +266,7 @@ def with_silence(
     """What ``make`` makes of utterances; one of which no symbol is left becomes silence after the one before it, or at
     the beginning before the next.
 
-    Raises:
-        EmptyTextError: nothing is left of any.
-        InputError: they have more than ``most`` symbols.
+    Raises EmptyTextError if nothing is left of any; InputError if they have more than ``most`` symbols.
     """
     items: list[SynthesisInput] = []
     lead, early = 0.0, list[tuple[str, float]]()  # silence before the first item, and the marks in it

@@ -77,10 +77,8 @@ class VocoderSettings:
 class NetworkVocoder:
     """A trained vocoder, with its denoiser, which subtracts the sound that ``network`` makes of a mel of zeros.
 
-    On a CPU it synthesizes one utterance at a time, which is faster than batches there and needs no padding.
-
-    Raises:
-        OptionError: there can be no denoiser for such audio.
+    On a CPU it synthesizes one utterance at a time, which is faster than batches there and needs no padding. Raises
+    OptionError if there can be no denoiser for such audio.
     """
 
     network: Any  # as `VocoderSpec` says
@@ -181,10 +179,8 @@ class AudioContract:
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
         """Refuse mels of another description. ``owner`` has the ``audio``, and does not record the fields ``assumed``.
 
-        Fields that one side does not record are assumed to match, with a note on stdout.
-
-        Raises:
-            InputError: lists each field that differs, and what to do.
+        Fields that one side does not record are assumed to match, with a note on stdout. Raises InputError, which lists
+        each field that differs, and what to do.
         """
         if lines := self.differences(audio, owner=owner, assumed=assumed):
             message = f"{owner} and {self.owner} are of different mel-spectrograms: {'; '.join(lines)}"

@@ -113,10 +113,8 @@ class Voice:
         """Speak a text of any length, plain or with SSML, or a prosody table.
 
         ``pace`` 2.0 is twice as fast, ``pitch`` a factor of the frequency in Hz, ``volume`` one of the amplitude; they
-        multiply what the text's SSML says. ``speaker`` is a name or number of `speakers`.
-
-        Raises:
-            InputError: the text, a value or the speaker cannot be spoken; says why.
+        multiply what the text's SSML says. ``speaker`` is a name or number of `speakers`. Raises InputError if the
+        text, a value or the speaker cannot be spoken; says why.
         """
         items = self._planned(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker)
         speech = self.join(self.synthesizer.speak_inputs(items).parts)
@@ -159,10 +157,7 @@ class Voice:
         A sentence of more symbols than the voice was trained on is spoken in parts, unless it is to be ``whole`` or has
         markup. A text of which nothing is said, emoji or dots, is a short silence; one of more than ``most`` symbols is
         refused. Errors name the ``phrase``; its ``index`` in its list and ``phones_seed`` choose the words that become
-        phones.
-
-        Raises:
-            InputError: the text cannot be spoken; says why.
+        phones. Raises InputError if the text cannot be spoken; says why.
         """
         if phrase is None:
             where, words = ("text", text) if isinstance(text, str) else ("prosody", None)
@@ -192,10 +187,8 @@ class Voice:
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
         """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
 
-        A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances.
-
-        Raises:
-            InputError: the first phrase that cannot be synthesized, by file and line.
+        A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances. Raises
+        InputError for the first phrase that cannot be synthesized, by file and line.
         """
         inputs = []
         for index, phrase in enumerate(phrases):
@@ -319,8 +312,8 @@ class Voice:
     def _prosody_inputs(self, table: Prosody, *, style: Style, phrase: Phrase) -> list[SynthesisInput]:
         """The utterances of a table, whose values ``style`` multiplies.
 
-        Raises:
-            InputError: the voice cannot speak with a given prosody, or the table is of another voice; names the value.
+        Raises InputError if the voice cannot speak with a given prosody, or the table is of another voice; names the
+        value.
         """
         if not self.shapes_prosody:
             raise InputError(f"{phrase.where}: {self.spec.name} cannot speak with a given prosody; give it text")
