@@ -23,6 +23,7 @@ Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or 
 WAVE: Shapes = {"wave": ("batch", "samples")}  # what a vocoder gives
 Runner = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # a part of an exported network: inputs -> outputs
 Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
+Noise = Callable[[int, int], Tensor]  # (frames, seed) -> what speaking gives as the input ``noise``
 
 EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
@@ -143,7 +144,7 @@ class Exports:
 
     parts: tuple[Part, ...]
     description: dict[str, Any] = field(default_factory=dict)  # what else users of the file must know: plain types
-    noise: Callable[[int, int], Tensor] | None = None  # (frames, seed) -> what speaking gives as the input ``noise``
+    noise: Noise | None = None
 
 
 def describe(checkpoint: Checkpoint, *, context: int | None = None) -> dict[str, Any]:

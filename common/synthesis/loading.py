@@ -90,8 +90,8 @@ def make_voice(
         plain = _load(generator, vocoder, options, precision)
         mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.synthesizer.generate(typical_inputs(plain))]
     with TemporaryDirectory(prefix="engine_") as folder:
-        generator, *vocoders = (_exported(one, Path(folder), mels) for one in (generator, vocoder) if one is not None)
-        return _load(generator, *(vocoders or [None]), options, precision)
+        vocoder = None if vocoder is None else _exported(vocoder, Path(folder), mels)
+        return _load(_exported(generator, Path(folder), mels), vocoder, options, precision)
 
 
 def _load(

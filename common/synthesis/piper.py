@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.exported import Exports, OnnxRunner, Part, Shapes
+from common.checkpoints.exported import Exports, Noise, OnnxRunner, Part, Shapes
 from common.checkpoints.exporting import largest_difference, write_onnx
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
@@ -35,21 +35,18 @@ _SECONDS_OF_NOISE = 12  # stored in the file; longer utterances repeat it
 class _PiperVoice(nn.Module):
     """A voice and its vocoder from Piper's inputs to sound; Piper's noise scales are ignored."""
 
-    noise: Tensor  # (..., T), of `_SECONDS_OF_NOISE`
-
-    def __init__(self, parts: tuple[Part, Part], modules: tuple[nn.Module, nn.Module], sound: Exports, hop: int):
+    def __init__(
+        self, parts: Sequence[Part], modules: Sequence[nn.Module], noise: Noise | None, audio: AudioConfig
+    ) -> None:
         super().__init__()
         self.voice, self.vocoder = modules
         self.voice_inputs, self.vocoder_inputs = (tuple(part.inputs) for part in parts)
-        self.n_faded = FADE_OUT * hop - 1
-        self.register_buffer("noise", torch.zeros(1, 0))
-
-    def set_noise(self, noise: Callable[[int, int], Tensor], audio: AudioConfig) -> None:
-        """Keep the noise that the vocoder takes; it grows by as many values with each frame."""
-        n_frames = _SECONDS_OF_NOISE * audio.sampling_rate // audio.hop_length
-        self.noise = noise(n_frames, SEED)
-        self.per_frame = self.noise.size(-1) - noise(n_frames - 1, SEED).size(-1)
-        self.of_none = self.noise.size(-1) - n_frames * self.per_frame
+        self.n_faded = FADE_OUT * audio.hop_length - 1
+        if noise is not None:  # which grows by as many values with each frame
+            n_frames = _SECONDS_OF_NOISE * audio.sampling_rate // audio.hop_length
+            self.noise = noise(n_frames, SEED)
+            self.per_frame = self.noise.size(-1) - noise(n_frames - 1, SEED).size(-1)
+            self.of_none = self.noise.size(-1) - n_frames * self.per_frame
 
     def forward(self, input: Tensor, input_lengths: Tensor, scales: Tensor, sid: Tensor | None = None) -> Tensor:
         """input (1, L) ids, input_lengths (1,), scales (3,), sid (1,) -> sound (1, 1, T)."""
@@ -152,19 +149,14 @@ def _part(voice: Exports, sound: Exports, audio: AudioConfig) -> Part:
     """Both networks as one part, in PyTorch's form and in ONNX's."""
     parts = voice.parts[0], sound.parts[0]
 
-    def joined(modules: tuple[nn.Module, nn.Module]) -> nn.Module:
-        made = _PiperVoice(parts, modules, sound, audio.hop_length)
-        if sound.noise is not None:
-            made.set_noise(sound.noise, audio)
-        return made.eval()
-
     def onnx_form(quantized: bool) -> nn.Module:
-        first, second = (part.onnx_form(False) if part.onnx_form else part.module for part in parts)
-        return joined((first, second))
+        modules = [part.onnx_form(False) if part.onnx_form else part.module for part in parts]
+        return _PiperVoice(parts, modules, sound.noise, audio).eval()
 
     inputs: Shapes = {"input": (1, "phones"), "input_lengths": (1,), "scales": (3,)}
     inputs |= {"sid": (1,)} if "speaker" in parts[0].inputs else {}
-    module, outputs = joined((parts[0].module, parts[1].module)), {"output": (1, 1, "samples")}
+    outputs: Shapes = {"output": (1, 1, "samples")}
+    module = _PiperVoice(parts, [part.module for part in parts], sound.noise, audio).eval()
     return Part("", module, inputs, outputs, partial(_examples, parts[0]), onnx_form=onnx_form)
 
 

@@ -1,7 +1,6 @@
 """Inputs and outputs of text-to-mel models and synthesizers: controls, symbols, prosody, mels and sound."""
 
 import itertools
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,9 +16,7 @@ from common.audio.pitch import PITCH_LIMITS
 from common.config import AudioConfig
 from common.data.features import load_fractions
 from common.errors import InputError
-from common.text.front_end import EmptyTextError
 from common.text.prosody import Style
-from common.text.sentences import TextUtterance
 from common.text.words import Word
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
@@ -257,42 +254,20 @@ def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tens
     return factors
 
 
-def with_silence(
-    utterances: Sequence[TextUtterance],
-    make: Callable[[TextUtterance], list[SynthesisInput]],
-    *,
-    most: int = sys.maxsize,
-) -> list[SynthesisInput]:
-    """What ``make`` makes of utterances; one of which no symbol is left becomes silence after the one before it, or at
-    the beginning before the next.
-
-    Raises EmptyTextError if nothing is left of any; InputError if they have more than ``most`` symbols.
-    """
-    items: list[SynthesisInput] = []
-    lead, early = 0.0, list[tuple[str, float]]()  # silence before the first item, and the marks in it
-    empty: EmptyTextError | None = None
-    dropped: Counter[str] = Counter()  # of utterances that are silence
-    for one in utterances:
-        made: list[SynthesisInput] = []
-        try:
-            made = make(one) if one.spans else []
-        except EmptyTextError as error:
-            empty = empty or error
-            dropped.update(error.dropped)
-        if made:
-            marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
-            items += [replace(made[0], lead=lead, marks=marks + made[0].marks), *made[1:]]
-            if (n_symbols := sum(item.length for item in items)) > most:
-                where = items[0].phrase.where
-                raise InputError(f"{where}: {n_symbols} symbols or more when it is written out; the limit is {most}")
-            lead, early = 0.0, []
-        elif items:
-            last = items[-1]
-            marks = tuple(SymbolMark(name, last.length, last.pause) for _, name in one.marks)
-            items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
+def join_silence(items: Sequence[SynthesisInput]) -> list[SynthesisInput]:
+    """A text's utterances, where silence alone is added to the one before it, or at the beginning to the next."""
+    joined: list[SynthesisInput] = []
+    lead, early, dropped = 0.0, list[SymbolMark](), Counter[str]()  # of silence before the first utterance
+    for item in items:
+        if item.tokens is not None:
+            marks = tuple(SymbolMark(one.name, 0, one.offset - lead) for one in early) + item.marks
+            joined.append(replace(item, lead=item.lead + lead, marks=marks, dropped=dropped + item.dropped))
+            lead, early, dropped = 0.0, [], Counter()
+        elif joined:
+            last = joined[-1]
+            marks = last.marks + tuple(SymbolMark(one.name, last.length, last.pause) for one in item.marks)
+            joined[-1] = replace(last, pause=last.pause + item.pause, marks=marks, dropped=last.dropped + item.dropped)
         else:
-            early += [(name, lead) for _, name in one.marks]
-            lead += one.pause
-    if empty is not None and not items:
-        raise EmptyTextError(str(empty), dropped)
-    return [replace(item, dropped=item.dropped + dropped) for item in items[:1]] + items[1:]
+            early += [SymbolMark(one.name, 0, lead) for one in item.marks]
+            lead, dropped = lead + item.pause, dropped + item.dropped
+    return joined
