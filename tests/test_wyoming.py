@@ -188,7 +188,7 @@ BAD = {
     "too long a recording": ([START, *[chunk(seconds=1.1)] * 3], "audio-chunk: more than 3 s of sound"),
     "a rate that changes": (
         [START, chunk(seconds=2.9), AudioChunk(rate=10, width=2, channels=1, audio=bytes(2))],
-        "audio-chunk: 10 Hz and 1 channels, expected 4000 to 192000 Hz",
+        "audio-chunk: 10 Hz and 1 channels, expected 4000 to 384000 Hz",
     ),
     "a rate that changes a little": (
         [START, chunk(seconds=0.1), AudioChunk(rate=16000, width=2, channels=1, audio=bytes(2))],

@@ -10,6 +10,7 @@ import soundfile
 import soxr
 from torch import Tensor
 
+from common.audio.decoding import MOST_CHANNELS, RATES
 from common.audio.wav import SOUND_FORMATS, rate_for, to_int16, wav_header
 from common.errors import AudioError, shown
 from common.synthesis.imitation import load_recording
@@ -41,8 +42,6 @@ _SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}
 _BIT_RATE = 64_000  # bits/s of Opus and AAC
 _SHORT_PAGES = {"page_duration": "20000"}  # us; of Ogg, so that what is encoded goes out at once
 _BLOCK = 1 << 16  # samples that are encoded or decoded at once
-_RECORDED_RATES = (4000, 192_000)  # Hz
-_MAX_CHANNELS = 8
 
 
 class Encoder:
@@ -144,8 +143,8 @@ def wav_bytes(wave: Tensor, *, sampling_rate: int) -> bytes:
 
 def check_form(what: str, rate: int, channels: int) -> None:
     """Raise AudioError for a recording of a rate (Hz) or number of channels that no recorder has."""
-    if not (_RECORDED_RATES[0] <= rate <= _RECORDED_RATES[1] and 1 <= channels <= _MAX_CHANNELS):
-        wanted = f"expected {_RECORDED_RATES[0]} to {_RECORDED_RATES[1]} Hz and 1 to {_MAX_CHANNELS} channels"
+    if not (RATES[0] <= rate <= RATES[1] and 1 <= channels <= MOST_CHANNELS):
+        wanted = f"expected {RATES[0]} to {RATES[1]} Hz and 1 to {MOST_CHANNELS} channels"
         raise AudioError(f"{what}: {shown(rate)} Hz and {shown(channels)} channels, {wanted}")
 
 
