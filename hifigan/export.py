@@ -2,8 +2,9 @@
 
 from common.checkpoints.exported import WAVE, Exports, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
+from common.synthesis.networks import ExportedVocoder
 from hifigan.config import ModelConfig
-from hifigan.model import Generator
+from hifigan.model import Generator, context_frames
 
 
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
@@ -18,4 +19,10 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
         scriptable=True,
         quantization=Quantization(True, lambda mels: [(mel[None],) for mel in mels]),
     )
-    return Exports((part,))
+    return Exports((part,), {"context_frames": context_frames(config)})
+
+
+class ExportedNetwork(ExportedVocoder):
+    """An exported generator, which makes the sound that the network does."""
+
+    settings = Generator.settings

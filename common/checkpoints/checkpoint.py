@@ -96,7 +96,7 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
     stripped = payload.get("stripped")
     return Checkpoint(
         model,
-        read(get_model(model).config, config["model"], "config.model"),
+        read(get_model(model).config.ModelConfig, config["model"], "config.model"),
         read(AudioConfig, config["audio"], "config.audio"),
         read(TextConfig, config["text"], "config.text"),
         networks=networks if stripped is None else {name: as_float32(state) for name, state in networks.items()},

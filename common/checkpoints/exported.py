@@ -10,10 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, Weights, plain_configs, read_own
-from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, reason
 from common.files import check_file
 from common.text.front_end import TextFrontEnd
@@ -147,10 +145,10 @@ class Exports:
     noise: Noise | None = None
 
 
-def describe(checkpoint: Checkpoint, *, context: int | None = None) -> dict[str, Any]:
+def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
     """What a file says of the stripped checkpoint that it is made of, in plain types.
 
-    ``context`` is that of `VocoderSpec.context`, frames. The fingerprint is the same in all parts of a checkpoint.
+    The fingerprint is the same in all parts of a checkpoint.
     """
     assert checkpoint.stripped is not None
     text = checkpoint.text
@@ -161,7 +159,8 @@ def describe(checkpoint: Checkpoint, *, context: int | None = None) -> dict[str,
         **plain_configs(checkpoint),
         "ema": checkpoint.stripped.ema,
         "symbols": None if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols,
-        "context_frames": context,
+        "context_frames": None,
+        **exports.description,
     }
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for name, value in sorted(state.items()):
@@ -177,7 +176,6 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
         "parts": [one.name for one in exports.parts],
         "inputs": part.inputs,
         "outputs": part.outputs,
-        **exports.description,
     }
 
 
@@ -242,28 +240,3 @@ def payload_of(description: dict[str, Any], networks: Weights) -> dict[str, Any]
     """The dict of the stripped checkpoint that a description is of, as `save_checkpoint` writes it."""
     parts = {"networks": networks, "ema": None, "training": None}
     return description | parts | {"format": FORMAT_VERSION, "stripped": {"dtype": "float32", "ema": description["ema"]}}
-
-
-class ExportedVocoder:
-    """An exported vocoder, which makes the sound that the network does."""
-
-    def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
-        self._run, self.config, self.description = run, config, description
-        self.audio: AudioConfig = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
-
-    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
-        return self.run(mel, lengths)
-
-    def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
-        """`infer` with the file's further ``inputs``; a file without ``lengths`` runs utterance by utterance."""
-        if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        given = {"mel": mel.float(), **inputs}
-        if "lengths" in self.description["inputs"]:
-            given["lengths"] = lengths
-        elif int(lengths.min()) < mel.size(2):
-            waves = [self.run(one[None, :, :length], None)[0] for one, length in zip(mel, lengths.tolist())]
-            longest = torch.zeros(mel.size(2) * self.audio.hop_length)
-            return pad_sequence([*waves, longest], batch_first=True)[:-1]
-        return self._run({name: value.contiguous() for name, value in given.items()})["wave"]

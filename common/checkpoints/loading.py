@@ -87,7 +87,7 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", in
 
     With ``inference`` those that only training needs are left out, as they are where the checkpoint holds one alone.
     """
-    build, inference = get_model(checkpoint.model).build_networks, inference or len(checkpoint.networks) == 1
+    build, inference = get_model(checkpoint.model).model.build_networks, inference or len(checkpoint.networks) == 1
     try:
         with torch.device(device), naming_errors(where, error=CheckpointError):
             return build(checkpoint.config, checkpoint.audio, checkpoint.text, inference=inference)
@@ -115,12 +115,12 @@ def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) 
         network: Any = next(iter(networks.values()))
         network.prepare_for_inference()
         return network, config
-    if spec.from_exported is None:
+    if (exported_network := spec.find("export", "ExportedNetwork")) is None:
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     if device.type != "cpu":
         raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
     runners = exported.runners()
-    return spec.from_exported(runners.get("", runners), made.config, exported.description, device), made.config
+    return exported_network(runners.get("", runners), made.config, exported.description, device), made.config
 
 
 def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from common.checkpoints.loading import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
-from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
 
 Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wave (B, F * hop)
@@ -93,10 +92,11 @@ def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | Non
 
 def accelerated(network: Any, loaded: LoadedCheckpoint, options: VoiceOptions) -> Any:
     """The network of a checkpoint, compiled by ``--torchscript`` or ``--compile`` where its model supports it."""
-    inference, wanted = loaded.spec.inference, options.acceleration
-    assert isinstance(inference, GeneratorSpec | VocoderSpec)
-    if wanted.torchscript and inference.to_torchscript is not None and loaded.exported is None:
-        return inference.to_torchscript(network)
-    if wanted.compile and inference.not_compilable is None and loaded.exported is None:
-        network.infer = compiled(network.infer, name=loaded.spec.name, shapes=PaddedShapes.of(options))
+    spec, wanted = loaded.spec, options.acceleration
+    if loaded.exported is not None:
+        return network
+    if wanted.torchscript and (to_torchscript := spec.find("model", "to_torchscript")) is not None:
+        return to_torchscript(network)
+    if wanted.compile and spec.compilable:
+        network.infer = compiled(network.infer, name=spec.name, shapes=PaddedShapes.of(options))
     return network

@@ -15,13 +15,12 @@ from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, ope
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
-from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, accelerated
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, SpeakingOptions, VoiceOptions
 from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import Phrase, SynthesisInput
-from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
+from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
@@ -77,6 +76,8 @@ def make_voice(
     lacks what the options need; OptionError if the options do not fit the checkpoints, or the engine a GPU or mixed
     precision.
     """
+    if vocoder is not None and generator.spec.makes_wave:
+        raise OptionError(f"{generator.path}: {generator.spec.name} needs no vocoder; leave out {vocoder.path}")
     if vocoder is not None:
         made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
@@ -98,24 +99,23 @@ def _load(
     generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, options: VoiceOptions, precision: Precision
 ) -> Voice:
     """The voice of a checkpoint whose text front end is known."""
-    inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
-    assert isinstance(inference, GeneratorSpec) and stored.text is not None
+    spec, stored, speaking = generator.spec, generator.checkpoint, options.speaking
+    assert stored.text is not None
     network, config = load_for_inference(generator, device=precision.device)
     precision.cast_weights(network)
     own, front_end, wanted = options.models.get("generator"), options.front_end, options.acceleration
+    controls = network.controls(own or spec.arg_parser.InferenceOptions(), where=generator.path)
     network, shapes = accelerated(network, generator, options), PaddedShapes.of(options)
     is_plain = not (wanted.compile or wanted.torchscript or generator.exported)
-    sees_padding = generator.spec.training.sees_padding(config) is not None
-    if wanted.cuda_graphs and precision.cuda and is_plain and not sees_padding:
+    if wanted.cuda_graphs and precision.cuda and is_plain and config.sees_padding is None:
         shapes, recorder = shapes or GRAPH_SHAPES, GraphRecorder("--cuda-graphs: the voice")
-        for step in inference.recordable:
+        for step in spec.recordable:
             setattr(network, step, recorder.by_shape(getattr(network, step)))
-    controls = inference.controls(own or inference.options(), network, config, where=generator.path)
     synthesizer = Synthesizer(
         audio=stored.audio,
         precision=precision,
         network=network,
-        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
+        vocoder=None if spec.makes_wave else load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
         controls=replace(controls, seed=speaking.seed),
         vocoder_pitch=speaking.vocoder_pitch,
         fade_out=speaking.fade_out,
@@ -125,10 +125,10 @@ def _load(
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
     unknown, read_emoji = front_end.unknown_symbols, front_end.read_emoji
     return Voice(
-        spec=generator.spec,
+        spec=spec,
         synthesizer=synthesizer,
         front_end=TextFrontEnd(stored.text, unknown_symbols=unknown, lexicon=lexicon, read_emoji=read_emoji),
-        n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
+        n_speakers=getattr(config, "n_speakers", 1),
         speaker=speaking.speaker,
         plain=speaking.plain,
         longest=stored.longest.symbols if speaking.split_sentences and stored.longest is not None else None,
@@ -152,29 +152,22 @@ def load_vocoder(
     if loaded is None:
         assert audio is not None, "Griffin-Lim takes the description of its mels"
         return GriffinLimVocoder(audio, speaking.seed, speaking.griffin_lim_iters or GRIFFIN_LIM_ITERATIONS)
-    inference, audio = loaded.spec.inference, loaded.checkpoint.audio
-    assert isinstance(inference, VocoderSpec)
-    network, config = load_for_inference(loaded, device=precision.device)
+    spec, audio = loaded.spec, loaded.checkpoint.audio
+    network, _ = load_for_inference(loaded, device=precision.device)
     precision.cast_weights(network)
-    settings = VocoderSettings()
-    if inference.settings is not None:
-        own = options.models.get("vocoder") or inference.options()
-        settings = inference.settings(own, config, seed=speaking.seed, where=loaded.path)
-    context = None if inference.context is None else inference.context(config, audio)
-    if settings.tracked and loaded.exported is not None:
-        settings, context = network.settings_of(settings), None  # of whole mels, in which it finds the track itself
+    own = options.models.get("vocoder") or spec.arg_parser.InferenceOptions()
+    settings = network.settings(own, seed=speaking.seed, where=loaded.path)
     graphs = options.acceleration.cuda_graphs and precision.cuda
     return NetworkVocoder(
         accelerated(network, loaded, options),
         audio,
-        name=loaded.spec.option,
+        name=spec.option,
         path=loaded.path,
         autocast=precision.autocast,
         device=precision.device,
         denoising_strength=speaking.denoising_strength,
         settings=settings,
-        context=context,
-        takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
+        takes_pitch=spec.takes_pitch and loaded.exported is None,  # a file finds it itself
         graph_recorder=GraphRecorder("--cuda-graphs: the vocoder") if graphs else None,
         shapes=PaddedShapes.of(options),
     )
@@ -225,7 +218,7 @@ def with_shipped(
     found, path = dict(opened), VOICES / VOICE
     if "generator" not in opened and path.is_file():
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
-    if with_vocoder and "generator" in found and "vocoder" not in found:
+    if with_vocoder and "generator" in found and "vocoder" not in found and not found["generator"].spec.makes_wave:
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
@@ -242,11 +235,11 @@ def _exported(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) ->
     With ``mels`` (n_mels, F) for calibration it computes in 8-bit integers where it can.
     """
     spec = loaded.spec
-    if loaded.exported is not None or spec.exports is None or spec.from_exported is None:
+    if loaded.exported is not None or spec.find("export", "ExportedNetwork") is None:
         return loaded
     audio, path = loaded.checkpoint.audio, folder / f"{spec.option}.onnx"
-    exports = spec.exports(*load_for_inference(loaded, device="cpu"), audio)
-    description, distances = describe(strip_checkpoint(loaded.checkpoint)), []
+    exports = spec.export.exports(*load_for_inference(loaded, device="cpu"), audio)
+    description, distances = describe(strip_checkpoint(loaded.checkpoint), exports), []
     is_quantized = bool(mels) and all(part.quantization for part in exports.parts)
     for part in exports.parts:
         file, about = part_path(path, part.name), description | describe_part(exports, part)

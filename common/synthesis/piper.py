@@ -16,7 +16,6 @@ from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
-from common.registry import GeneratorSpec
 from common.synthesis.loading import contract_of
 from common.synthesis.options import FADE_OUT, SEED
 from common.synthesis.utterances import Controls
@@ -79,9 +78,8 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
     voice, sound = (_exports(one) for one in (generator, vocoder))
     if len(voice.parts) > 1:
         raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, and Piper takes one")
-    inference = generator.spec.inference
-    assert stored.text is not None and isinstance(inference, GeneratorSpec)
-    n_speakers = 1 if inference.n_speakers is None else inference.n_speakers(stored.config)
+    assert stored.text is not None
+    n_speakers = getattr(stored.config, "n_speakers", 1)
     about = describe(stored.text, name=path.stem, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
     part = _part(voice, sound, stored.audio)
     write_onnx(path, part, _metadata(about))
@@ -140,9 +138,9 @@ def _metadata(about: Mapping[str, Any]) -> dict[str, str]:
 
 def _exports(loaded: LoadedCheckpoint) -> Exports:
     """The network of a checkpoint as it is exported."""
-    if loaded.exported is not None or loaded.spec.exports is None:
+    if loaded.exported is not None or loaded.spec.find("export", "exports") is None:
         raise InputError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
-    return loaded.spec.exports(*load_for_inference(loaded, device="cpu"), loaded.checkpoint.audio)
+    return loaded.spec.export.exports(*load_for_inference(loaded, device="cpu"), loaded.checkpoint.audio)
 
 
 def _part(voice: Exports, sound: Exports, audio: AudioConfig) -> Part:

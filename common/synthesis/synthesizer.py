@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.precision import Precision
 from common.synthesis.acceleration import PaddedShapes
+from common.synthesis.networks import TextToMel, TextToWave
 from common.synthesis.options import FADE_OUT
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import (
@@ -69,12 +72,15 @@ class BatchTimes:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Synthesizer:
-    """Synthesizes batches: the network makes mels, unless they are given, and the vocoder makes waves of them."""
+    """Synthesizes batches: the network makes mels, unless they are given, and the vocoder makes waves of them.
+
+    A `TextToWave` network makes the waves itself; then there is no vocoder.
+    """
 
     audio: AudioConfig
     precision: Precision
-    network: Any = None  # as `GeneratorSpec` says; None: mels are given
-    vocoder: Vocoder | None = None  # None: mels alone
+    network: TextToMel | TextToWave | None = None  # None: mels are given
+    vocoder: Vocoder | None = None  # None: mels alone, but for a network of sound
     controls: Controls = Controls()  # how every utterance is spoken, apart from what it says itself
     vocoder_pitch: str = "mel"  # of `VOCODER_PITCHES`; "voice": the vocoder is told the pitch of the symbols
     fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
@@ -105,16 +111,22 @@ class Synthesizer:
         The silence before and after it is in pieces of up to a second. Raises InputError if the sound is not finite;
         names the phrase.
         """
-        assert self.vocoder is not None, "sound needs a vocoder"
         factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
         lead, pause = (torch.zeros(n * self.audio.hop_length) for n in silences(result.item, self.audio))
         yield from lead.split(self.audio.sampling_rate) if len(lead) else ()
-        for piece in self.vocoder.stream(result.mel.to(self.precision.device), **self._pitch_of([result])):
+        for piece in self._sound_of(result):
             end = start + len(piece)
-            _check_finite(piece, "sound", result.item.phrase, path=self.vocoder.path)
+            _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
             yield piece if factors is None else piece * factors[start:end]
             start = end
         yield from pause.split(self.audio.sampling_rate) if len(pause) else ()
+
+    def _sound_of(self, result: SynthesisResult) -> Iterator[Tensor]:
+        """The sound of a mel in pieces; in one where the network has made it."""
+        if result.output is not None and result.output.wave is not None:
+            return iter([result.output.wave[result.row, : result.mel.size(1) * self.audio.hop_length].cpu()])
+        assert self.vocoder is not None, "sound needs a vocoder"
+        return self.vocoder.stream(result.mel.to(self.precision.device), **self._pitch_of([result]))
 
     def stream_inputs(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
         """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
@@ -133,23 +145,27 @@ class Synthesizer:
         Raises InputError if a mel or a wave is not finite; names the phrase.
         """
         results = self.generate(batch)
-        if self.vocoder is None:
+        output = results[0].output
+        assert output is not None
+        if self.vocoder is None and output.wave is None:
             yield from results
             return
-        size, output = self.vocoder.max_batch or len(batch), results[0].output
-        assert output is not None
+        size, maker = (self.vocoder and self.vocoder.max_batch) or len(batch), self.vocoder or self
         for start in range(0, len(batch), size):
             some, seconds = results[start : start + size], list[float]()
-            lengths = [one.mel.size(1) for one in some]
-            with timed(self.precision.device, seconds):
-                mel = output.mel[start : start + len(some), :, : max(lengths)]
-                waves = self.vocoder.speak(mel, lengths, **self._pitch_of(some))
+            if self.vocoder is None:
+                waves = [next(self._sound_of(one)) for one in some]
+            else:
+                lengths = [one.mel.size(1) for one in some]
+                with timed(self.precision.device, seconds):
+                    mel = output.mel[start : start + len(some), :, : max(lengths)]
+                    waves = self.vocoder.speak(mel, lengths, **self._pitch_of(some))
             for one, wave in zip(some, waves):
                 wave, factors = wave.cpu(), envelope(one, hop_length=self.audio.hop_length, fade_out=self.fade_out)
-                _check_finite(wave, "sound", one.item.phrase, path=self.vocoder.path)
+                _check_finite(wave, "sound", one.item.phrase, path=maker.path)
                 wave = wave if factors is None else wave * factors
                 wave = F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)])
-                yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(some))
+                yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(some) if seconds else None)
 
     def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
         """Pitch arguments of the vocoder: the list's, with its voicing, or the generator's, or none."""
@@ -166,7 +182,10 @@ class Synthesizer:
         if batch[0].tokens is None:
             mels = [item.mel.t() for item in batch if item.mel is not None]
             padded = pad_sequence(mels, batch_first=True).transpose(1, 2)
-            return MelOutput(padded.to(device), torch.tensor([len(one) for one in mels]))
+            wave = None
+            if isinstance(self.network, TextToWave):  # which speaks texts; of others nothing is said
+                wave = torch.zeros(len(mels), padded.size(2) * self.audio.hop_length)
+            return MelOutput(padded.to(device), torch.tensor([len(one) for one in mels]), wave=wave)
         rows, n_symbols = list(batch), max(item.length for item in batch)
         if self.shapes is not None:
             rows += [batch[-1]] * (self.shapes.rows(len(batch)) - len(batch))
@@ -174,6 +193,7 @@ class Synthesizer:
         lengths = torch.tensor([item.length for item in rows], device=device)
         given: dict[str, Any] = {name: _pad_column(name, rows, n_symbols, device) for name in ("tokens", *GIVEN)}
         tokens = given.pop("tokens")
+        assert tokens is not None and self.network is not None, "utterances with tokens need a network"
         controls = replace(
             self.controls,
             speaker=torch.tensor([item.speaker for item in rows], device=device),
@@ -182,7 +202,17 @@ class Synthesizer:
         )
         controls = with_styles(controls, [item.styles for item in rows], n_symbols=n_symbols, device=device)
         with timed(device, seconds), self.precision.autocast():
-            return self.network.infer(tokens, lengths, controls)
+            output = self.network.infer(tokens, lengths, controls)
+        if isinstance(output, MelOutput):
+            return output
+        wave = output.wave.float().cpu()
+        mel = self._extractor(F.pad(wave, (0, self.audio.filter_length)))  # as short ones have no mel
+        mel = mel[:, :, : wave.size(1) // self.audio.hop_length]
+        return MelOutput(mel, output.lengths, frames=output.frames, wave=wave)
+
+    @cached_property
+    def _extractor(self) -> MelExtractor:
+        return MelExtractor(self.audio)
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
