@@ -81,7 +81,7 @@ def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]
     """Each clip by itself, from its own durations and pitch."""
     corpus, path = voice
     checkpoint, spec = load_checkpoint(path), get_model("FastPitch")
-    config = from_plain(spec.config, checkpoint.config, where="")
+    config = checkpoint.config
     networks = spec.build_networks(config, checkpoint.audio, checkpoint.text)
     network = networks["fastpitch"].eval()
     network.load_state_dict((checkpoint.ema if ema else checkpoint.networks)["fastpitch"])
