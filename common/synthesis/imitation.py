@@ -65,25 +65,14 @@ def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: Voice, *, wher
     ends = np.cumsum([item.length for item in items])[:-1]
     columns = {name: np.split(values, ends) for name, values in rows.items()}
     parts = zip(items, np.split(durations, ends), np.split(is_speech, np.cumsum(durations)[ends - 1]))
-    made = []
+    made, seconds = [], voice.audio.hop_length / voice.audio.sampling_rate
     for index, (item, frames, is_loud) in enumerate(parts):
         frames, lead, pause = _without_silence(frames, is_loud)
-        seconds = voice.audio.hop_length / voice.audio.sampling_rate
         hertz = _in_range(columns["pitch_hz"][index], pitch, voice, speaker=item.speaker)
-        given: dict[str, Any] = (
-            {"energy": torch.from_numpy(columns["energy"][index]).float()} if "energy" in columns else {}
-        )
-        made.append(
-            replace(
-                item,
-                durations=torch.from_numpy(frames).float(),
-                pitch_hz=torch.from_numpy(hertz),
-                styles=None,
-                lead=lead * seconds,
-                pause=pause * seconds,
-                **given,
-            )
-        )
+        given: dict[str, Any] = {"durations": torch.from_numpy(frames).float(), "pitch_hz": torch.from_numpy(hertz)}
+        if "energy" in columns:
+            given["energy"] = torch.from_numpy(columns["energy"][index]).float()
+        made.append(replace(item, **given, styles=None, lead=lead * seconds, pause=pause * seconds))
     return made
 
 
@@ -100,13 +89,13 @@ def _channel_means(mel: Tensor) -> Tensor:
 
 def _durations(mel: Tensor, spoken: Sequence[SynthesisResult], voice: Voice) -> np.ndarray:
     """Frames of all utterances' symbols in a recording's mel (n_mels, F), which they fill: (L,) int64."""
-    aligned = None
+    precision = voice.synthesizer.precision
     if (align := getattr(voice.synthesizer.network, "align", None)) is not None:
         tokens = torch.cat([one.item.tokens for one in spoken if one.item.tokens is not None])
-        with voice.synthesizer.precision.autocast():
-            aligned = align(tokens.to(voice.synthesizer.precision.device), mel.to(voice.synthesizer.precision.device))
-    if aligned is not None:
-        return aligned.cpu().numpy()
+        with precision.autocast():
+            aligned = align(tokens.to(precision.device), mel.to(precision.device))
+        if aligned is not None:
+            return aligned.cpu().numpy()
     frames = np.concatenate([one.frames_of_symbols() for one in spoken])
     own = torch.cat([one.mel for one in spoken], dim=1)
     rows, columns = warping_path(torch.cdist(own.t(), mel.t()).numpy()).T
