@@ -131,7 +131,8 @@ def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Pat
     output = corpus / "out"
     for epoch in (9, 10):
         checkpoint = load_checkpoint(save_voice(tmp_path / "voice.pt", PUBLISHED))
-        save_checkpoint(
+        trained = replace(checkpoint, model="HiFi-GAN", config=VOCODER)
+        save_checkpoint(output / f"HiFi-GAN_checkpoint_{epoch}.pt", trained)
             output / f"HiFi-GAN_checkpoint_{epoch}.pt", replace(checkpoint, model="HiFi-GAN", config=VOCODER)
         )
     assert audio_of("HiFi-GAN", corpus, "--resume") == PUBLISHED
