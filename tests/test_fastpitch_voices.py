@@ -257,7 +257,7 @@ def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new
     assert "'dora' starts from 'low'" in capsys.readouterr().out
     tuned, before = load_checkpoint(tmp_path / "FastPitch_checkpoint_1.pt"), load_checkpoint(voice)
     assert tuned.text.speakers == ("high", "low", "dora")
-    assert tuned.config | {"n_speakers": 2} == before.config
+    assert replace(tuned.config, n_speakers=2) == before.config
     assert tuned.training["iteration"] == 1  # of a new schedule
     ours, theirs = tuned.networks["fastpitch"], before.networks["fastpitch"]
     assert torch.equal(ours["pitch_mean"][:2], theirs["pitch_mean"])

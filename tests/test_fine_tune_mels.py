@@ -27,6 +27,7 @@ from common.registry import get_model
 from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
+from hifigan.config import ModelConfig as HifiganConfig
 from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options
 
@@ -198,7 +199,7 @@ def test_mels_that_would_be_mixed_or_do_not_fit_are_refused(voice: tuple[Path, P
     assert extract(voice, tmp_path / "a") == 0
     with pytest.raises(InputError, match=r"other settings: ema: True \(there\), False \(options\)"):
         extract(voice, tmp_path / "a", "--resume", "--no-ema")
-    checkpoint = replace(load_checkpoint(voice[1]), model="HiFi-GAN", config={})
+    checkpoint = replace(load_checkpoint(voice[1]), model="HiFi-GAN", config=HifiganConfig())
     save_checkpoint(tmp_path / "v.pt", checkpoint)
     with pytest.raises(CheckpointError, match="a checkpoint of HiFi-GAN, expected one of FastPitch or Tacotron2"):
         extract((voice[0], tmp_path / "v.pt"), tmp_path / "out")

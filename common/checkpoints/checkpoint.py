@@ -110,6 +110,14 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
     )
 
 
+class PartialFileError(CheckpointError):
+    """A file that belongs to another one; ``main`` is that one, where it is known."""
+
+    def __init__(self, message: str, *, main: Path | None) -> None:
+        super().__init__(message)
+        self.main = main
+
+
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:
     """Where the checkpoint of a finished epoch goes, or, with ``iteration``, the rolling one after that update."""
     within = "" if iteration is None else f"_iter{iteration}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from common.checkpoints.checkpoint import Checkpoint, Weights
+from common.checkpoints.checkpoint import Checkpoint, PartialFileError, Weights
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.options import ConversionOptions
@@ -47,7 +47,12 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> tuple[Checkpoi
     recorded = _Recorded(_with_given(payload, options, path=path))
     changes: list[str] = []
     try:
-        checkpoint = read_published(recorded, path=path, training=False)
+        try:
+            checkpoint = read_published(recorded, path=path, training=False)
+        except PartialFileError as error:
+            if error.main is None:
+                raise
+            return convert_checkpoint(error.main, options)
         try:
             checkpoint = read_published(recorded, path=path, training=True)
         except CheckpointError as error:

@@ -91,8 +91,9 @@ def make_voice(
         plain = _load(generator, vocoder, options, precision)
         mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.synthesizer.generate(typical_inputs(plain))]
     with TemporaryDirectory(prefix="engine_") as folder:
+        generator = _exported(generator, Path(folder), mels)
         vocoder = None if vocoder is None else _exported(vocoder, Path(folder), mels)
-        return _load(_exported(generator, Path(folder), mels), vocoder, options, precision)
+        return _load(generator, vocoder, options, precision)
 
 
 def _load(
