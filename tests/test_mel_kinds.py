@@ -133,8 +133,6 @@ def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Pat
         checkpoint = load_checkpoint(save_voice(tmp_path / "voice.pt", PUBLISHED))
         trained = replace(checkpoint, model="HiFi-GAN", config=VOCODER)
         save_checkpoint(output / f"HiFi-GAN_checkpoint_{epoch}.pt", trained)
-            output / f"HiFi-GAN_checkpoint_{epoch}.pt", replace(checkpoint, model="HiFi-GAN", config=VOCODER)
-        )
     assert audio_of("HiFi-GAN", corpus, "--resume") == PUBLISHED
     assert audio_of("HiFi-GAN", corpus, "--checkpoint-path", output / "HiFi-GAN_checkpoint_9.pt") == PUBLISHED
     (output / "HiFi-GAN_checkpoint_10.pt").write_bytes(b"cut off")  # training resumes from the one before it
