@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints.exported import Exports, OnnxForm, Part, Quantization, Runner, Shape, Shapes, random_examples
+from common.checkpoints.exported import Exports, Part, Quantization, Runner, Shape, Shapes, random_examples
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
@@ -203,9 +203,8 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         inputs, made | predicted | {"durations": lambda values: (2 + 10 * torch.special.ndtr(values)).floor()}
     )
 
-    def onnx_form(quantized: bool) -> OnnxForm:
-        changed = with_onnx_convolutions(network, as_products=quantized)
-        return OnnxForm(ExportableFastPitch(changed).eval(), tuple(inputs))
+    def onnx_form(quantized: bool) -> ExportableFastPitch:
+        return ExportableFastPitch(with_onnx_convolutions(network, as_products=quantized)).eval()
 
     def utterances(_: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
         return [compared(1, length, torch.Generator().manual_seed(_SEED)) for length in _COMPARED_LENGTHS]

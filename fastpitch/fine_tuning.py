@@ -9,7 +9,6 @@ import torch
 from common.audio.pitch import read_pitch_statistics
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.loading import load_weights
-from common.config import from_plain
 from common.distributed import Gather
 from common.errors import CheckpointError, InputError, shown
 from common.nn.layers import rows_by_name
@@ -48,10 +47,9 @@ def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
     """The voice that a checkpoint holds; raises CheckpointError for one of another model, or of unknown symbols."""
     if checkpoint.model != "FastPitch":
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
-    config = from_plain(ModelConfig, checkpoint.config, where=str(path))
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
         raise CheckpointError(f"{path}: does not name its symbols, by which another voice takes their vectors")
-    return InitialVoice(path, checkpoint.text, checkpoint, config)
+    return InitialVoice(path, checkpoint.text, checkpoint, checkpoint.config)
 
 
 def set_up_networks(

@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.fit import check_model
+from common.checkpoints.loading import check_model
 from common.config import AudioConfig
 from common.data.text_mel import TextMelBatch
 from common.errors import InputError

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints.exported import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
+from common.checkpoints.exported import WAVE, Exports, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.layers import SeededNoise
@@ -119,10 +119,10 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
         noise_samples=lambda length: (length - 1) * audio.hop_length + audio.filter_length,
     )
 
-    def onnx_form(quantized: bool) -> OnnxForm:
+    def onnx_form(quantized: bool) -> ExportableHarmonic:
         traced = deepcopy(network)
         traced.fourier = _RealFourier(audio)
-        return OnnxForm(ExportableHarmonic(traced).eval(), tuple(inputs))
+        return ExportableHarmonic(traced).eval()
 
     part = Part(
         "",

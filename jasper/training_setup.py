@@ -71,12 +71,12 @@ def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs:
 
 def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[str]]:
     """A checkpoint for the labels of ``wanted``: those that it knows keep their weights, and so does the blank."""
-    before, after = checkpoint.config["labels"], wanted.config["labels"]
+    before, after = checkpoint.config.labels, wanted.config.labels
     weights = dict(checkpoint.networks["jasper"])
     lines: list[str] = []
     for key in ("decoder.layers.0.weight", "decoder.layers.0.bias"):
         weights[key], lines = rows_by_name(
             weights[key], [*after, _BLANK], known=[*before, _BLANK], what="labels, from the mean of the others"
         )
-    config = {**checkpoint.config, "labels": after}
+    config = replace(checkpoint.config, labels=after)
     return replace(checkpoint, networks={"jasper": weights}, config=config), lines

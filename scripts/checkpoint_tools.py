@@ -245,8 +245,7 @@ def export(argv: Sequence[str]) -> None:
     add("--tolerance", type=float, help=text)
     options = parser.parse_args(argv)
     from common.checkpoints.checkpoint import strip_checkpoint
-    from common.checkpoints.exported import describe, describe_part
-    from common.checkpoints.exporting import part_path
+    from common.checkpoints.exported import describe, describe_part, part_path
     from common.checkpoints.loading import load_for_inference, open_checkpoint
 
     opened = open_checkpoint(options.checkpoint)
@@ -271,7 +270,7 @@ def export(argv: Sequence[str]) -> None:
         files = {target: (exports.parts[0], about)}
     else:
         described = [(part, about | describe_part(exports, part)) for part in exports.parts]
-        files = {part_path(target, part): (part, description) for part, description in described}
+        files = {part_path(target, part.name): (part, description) for part, description in described}
     check_targets(files)
     try:
         for path, (part, description) in files.items():

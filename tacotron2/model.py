@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints.fit import check_model
+from common.checkpoints.loading import check_model
 from common.config import AudioConfig
 from common.data.batch import join_batches
 from common.nn.layers import mask_from_lengths

@@ -28,7 +28,7 @@ def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | N
     if checkpoint is None or checkpoint.model != "Tacotron2":  # another is refused where its weights are taken
         return {}
     text = {} if checkpoint.text is None else options_of_text(checkpoint.text)
-    return {name: value for name, value in checkpoint.config.items() if name != "n_mel_channels"} | text
+    return {name: value for name, value in vars(checkpoint.config).items() if name != "n_mel_channels"} | text
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
@@ -90,5 +90,5 @@ def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[
         what="symbols, from the mean of the others",
         leave_out=before.padding_id,
     )
-    config = {**checkpoint.config, "n_symbols": after.n_symbols}
+    config = replace(checkpoint.config, n_symbols=after.n_symbols)
     return replace(checkpoint, networks={"tacotron2": weights}, config=config, text=wanted.text), lines

@@ -36,7 +36,7 @@ def settings(*argv: str) -> TrainingSetup:
 def fine_tuning(*argv: str) -> TrainingSetup:
     """With --fine-tuning, from a trained vocoder."""
     command = read_command(parse_command_line([*REQUIRED, "--fine-tuning", *argv]))
-    trained = Checkpoint(model="HiFi-GAN", config={}, audio=AudioConfig(), text=None, networks={})
+    trained = Checkpoint(model="HiFi-GAN", config=ModelConfig(), audio=AudioConfig(), text=None, networks={})
     return command.spec.training_setup.set_up(
         command.options, replace(command.request, resumed=(Path("x.pt"), trained))
     )

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import inference
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from fastpitch.model import build_networks
@@ -30,7 +30,7 @@ def frames_of(folder: Path, text: TextConfig, line: str, *options: str) -> int:
         network.duration_predictor.fc.weight.zero_()
         network.duration_predictor.fc.bias.fill_(0.6931)  # log(1 + 1)
     weights = {"fastpitch": network.state_dict()}
-    config = to_plain(dataclasses.replace(MODEL, n_symbols=n_symbols))
+    config = dataclasses.replace(MODEL, n_symbols=n_symbols)
     save_checkpoint(folder / "voice.pt", Checkpoint("FastPitch", config, AudioConfig(), text, weights))
     (folder / "phrases.txt").write_text(f"{line}\n", encoding="utf-8")
     paths = ["-i", str(folder / "phrases.txt"), "-o", str(folder / "out"), "--fastpitch", str(folder / "voice.pt")]

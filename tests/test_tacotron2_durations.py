@@ -53,7 +53,7 @@ def new_network(seed: int = 0) -> Tacotron2:
 
 
 def save(path: Path, network: Tacotron2, **changes) -> Path:
-    config = to_plain(replace(TINY, **OPTIONS))
+    config = replace(TINY, **OPTIONS)
     checkpoint = Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), {"tacotron2": network.state_dict()})
     save_checkpoint(path, replace(checkpoint, **changes))
     return path

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.registry import get_model
 from common.text.config import TextConfig
 from common.training.objective import Networks
@@ -23,5 +23,5 @@ def save_networks(
 ) -> Path:
     """Write a checkpoint of networks as they are; returns its path."""
     weights = {name: network.state_dict() for name, network in networks.items()}
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights))
+    save_checkpoint(path, Checkpoint(model, config, audio, text, weights))
     return path

@@ -15,7 +15,6 @@ from limits import HANG_LIMIT
 from tiny_checkpoint import save_networks
 
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import to_plain
 from common.serving.app import Service
 from common.serving.arguments import load_models
 from common.serving.server import Server, address_of, bind
@@ -35,7 +34,7 @@ def make_checkpoints(folder: Path) -> None:
 def make_with_recognizer(folder: Path) -> None:
     """The same, and ``ear.pt``."""
     make_checkpoints(folder)
-    config, weights = to_plain(tiny_jasper.SMALL), {"jasper": tiny_jasper.small_network().state_dict()}
+    config, weights = tiny_jasper.SMALL, {"jasper": tiny_jasper.small_network().state_dict()}
     save_checkpoint(folder / "ear.pt", Checkpoint("Jasper", config, tiny_jasper.SMALL.features.audio, None, weights))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from common.checkpoints.exported import Runner
 from common.config import AudioConfig, from_plain
@@ -108,8 +109,14 @@ class ExportedVocoder(MelToWave):
         return self.run(mel, lengths)
 
     def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
-        """`infer` with the file's further ``inputs``."""
+        """`infer` with the file's further ``inputs``; a file without ``lengths`` runs utterance by utterance."""
         if lengths is None:
             lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        given = {"mel": mel.float(), **inputs, "lengths": lengths}
+        given = {"mel": mel.float(), **inputs}
+        if "lengths" in self.description["inputs"]:
+            given["lengths"] = lengths
+        elif int(lengths.min()) < mel.size(2):
+            waves = [self.run(one[None, :, :length], None)[0] for one, length in zip(mel, lengths.tolist())]
+            longest = torch.zeros(mel.size(2) * self.audio.hop_length)
+            return pad_sequence([*waves, longest], batch_first=True)[:-1]
         return self._run({name: value.contiguous() for name, value in given.items()})["wave"]

@@ -18,7 +18,7 @@ from common.checkpoints.checkpoint import OWN_LAYOUT, Checkpoint, Stripped, save
 from common.checkpoints.loading import load_weights
 from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
 from common.cli import ComputingOptions
-from common.config import differences, from_plain, to_plain
+from common.config import differences
 from common.data.batch import Dataset
 from common.data.buckets import Longest, shapes_for
 from common.data.text_mel import TextMelDataset
@@ -194,7 +194,7 @@ def build_trainer(
     if run.length_buckets and config.sees_padding is not None:
         problem = f"changes what is learned with {config.sees_padding}"
         raise OptionError(f"--length-buckets pads batches, which {problem}; leave one out")
-    template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
+    template = Checkpoint(model=spec.name, config=config, audio=audio, text=text, networks={})
     networks = spec.model.build_networks(config, audio, text)
     for_gpu = request.computing.cuda and not setup.same_shapes
     run = lay_out_batches(run, networks.values(), for_gpu=for_gpu, sees_padding=config.sees_padding is not None)
@@ -260,7 +260,7 @@ def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
     """The ModelConfig of a checkpoint, which must be of the model that is trained."""
     if checkpoint.model != spec.name:
         raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
-    return from_plain(spec.config.ModelConfig, checkpoint.config, where=str(where))
+    return checkpoint.config
 
 
 def _recorded_config(found: tuple[Path, Checkpoint] | None, spec: ModelSpec) -> Any:

@@ -132,7 +132,7 @@ def save_random(
     weights = {name: network.state_dict() for name, network in networks.items()}
     for name, value in VOICES.get(model, {}).items():
         next(iter(weights.values()))[name].fill_(value)
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights, assumed=assumed))
+    save_checkpoint(path, Checkpoint(model, config, audio, text, weights, assumed=assumed))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
