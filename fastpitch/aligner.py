@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.errors import InputError
-from common.nn.layers import TimeConv, mask_from_lengths
+from common.nn.layers import mask_from_lengths
 from fastpitch.alignment_search import durations_of_path, find_path
 
 _N_CHANNELS = 80  # of the space in which frames and tokens are compared
@@ -45,7 +45,7 @@ class ConvNorm(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, with_relu: bool = False) -> None:
         super().__init__()
-        self.conv = TimeConv(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
+        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
         nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain("relu" if with_relu else "linear"))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.nn.kernels import by_kernel
 from common.nn.layers import mask_from_lengths, never_compiled
 
 
@@ -22,10 +21,10 @@ def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -
 
     The path starts at the first token, ends at the last, and each frame is at the token of the frame before it or at
     the next; of all such paths it has the greatest sum of ``log_probs``. With fewer frames than tokens there is none:
-    then the frames are at the last tokens. On a GPU it is found there, without a synchronization.
+    then the frames are at the last tokens. It is found on the CPU, as by the published code, whatever the device.
     """
-    on_cpu = log_probs.device.type == "cpu"
-    return (find_path_compiled if on_cpu else find_path_vectorized)(log_probs.float(), token_lengths, frame_lengths)
+    path = _find_path_on_cpu(log_probs.float().cpu(), token_lengths.cpu(), frame_lengths.cpu())
+    return path.to(log_probs.device)
 
 
 def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Tensor:
@@ -34,11 +33,11 @@ def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Ten
     return is_frame.new_zeros(path.size(0), n_tokens).scatter_add(1, path, is_frame)
 
 
-def find_path_compiled(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """`find_path` for float32 tensors on a CPU, in compiled code on as many threads as torch uses."""
+def _find_path_on_cpu(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """`find_path` for float32 tensors on the CPU, in compiled code on as many threads as torch uses."""
     search = _compiled_search()
     path = torch.zeros(log_probs.shape[:2], dtype=torch.int64)
-    parts = (log_probs.detach().contiguous(), token_lengths, frame_lengths, path)
+    parts = (log_probs.contiguous(), token_lengths, frame_lengths, path)
     n_threads = min(torch.get_num_threads(), len(log_probs))
     # The compiled code does not hold the interpreter's lock, and OpenMP of its own would not survive a fork.
     shares = zip(*(part.tensor_split(n_threads) for part in parts))
@@ -77,37 +76,3 @@ def _search(log_probs: np.ndarray, token_lengths: np.ndarray, frame_lengths: np.
         for frame in range(n_frames - 1, -1, -1):
             path[item, frame] = token
             token -= moves[frame, token]
-
-
-def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """`find_path` for float32 tensors on any device, computing all tokens and utterances of a frame at once.
-
-    Backtracking takes log2(F) operations: steps back by one frame are composed into steps by 2, 4, 8 frames.
-    """
-    n_batch, n_frames, n_tokens = log_probs.shape
-    device = log_probs.device
-    moves = by_kernel(best_moves, log_probs)
-    moves[:, :, 0] = False
-    moves &= mask_from_lengths(frame_lengths, n_frames).t().unsqueeze(2)  # after its end an utterance stays
-    tokens = torch.arange(n_tokens, device=device)
-    steps = (tokens - moves.long()).roll(-1, 0)  # (F, B, L): the token of a frame, from the token of the next
-    steps[-1] = tokens
-    size = 1
-    while size < n_frames:
-        steps[:-size] = steps[:-size].gather(2, steps[size:])
-        size *= 2
-    last = (token_lengths - 1).view(1, -1, 1).expand(n_frames, n_batch, 1)
-    path = steps.gather(2, last).squeeze(2).t()
-    return path * mask_from_lengths(frame_lengths, n_frames)
-
-
-def best_moves(log_probs: Tensor) -> Tensor:
-    """Whether the best path to a token at a frame comes from the previous token: (B, F, L) -> bool (F, B, L)."""
-    n_batch, n_frames, n_tokens = log_probs.shape
-    moves = torch.zeros(n_frames, n_batch, n_tokens, dtype=torch.bool, device=log_probs.device)
-    best = log_probs.new_full((n_batch, n_tokens + 1), -torch.inf)  # the first column is no token
-    best[:, 1] = log_probs[:, 0, 0]
-    for frame in range(1, n_frames):
-        torch.ge(best[:, :-1], best[:, 1:], out=moves[frame])
-        best[:, 1:] = torch.maximum(best[:, :-1], best[:, 1:]) + log_probs[:, frame]
-    return moves

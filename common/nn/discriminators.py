@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.nn.discriminator_config import DiscriminatorConfig
-from common.nn.layers import channels_last, prefers_channels_last
 from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d
 
 _SLOPE = 0.1  # of leaky ReLU
@@ -65,8 +64,7 @@ class PeriodDiscriminator(_Discriminator):
     def forward(self, x: Tensor, *, amp_grouped_conv: bool = True) -> list[Tensor]:
         """wave (B, 1, T) -> features (B, C, rows, period)."""
         missing = -x.size(2) % self.period
-        folded = F.pad(x, (0, missing), "reflect").unflatten(2, (-1, self.period))
-        return super().forward(channels_last(folded) if prefers_channels_last(x) else folded)
+        return super().forward(F.pad(x, (0, missing), "reflect").unflatten(2, (-1, self.period)))
 
 
 class MultiPeriodDiscriminator(nn.Module):

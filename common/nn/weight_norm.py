@@ -11,8 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn.layers import TimeConv
-
 _EPSILON = 1e-12  # the smallest norm that power iterations divide by
 
 
@@ -43,7 +41,7 @@ class WeightNorm(nn.Module):
         return self._conv_forward(x, self.normed_weight(), self.bias)  # type: ignore[operator]
 
 
-class WeightNormConv1d(WeightNorm, TimeConv):
+class WeightNormConv1d(WeightNorm, nn.Conv1d):
     """A convolution over time under weight norm."""
 
 
@@ -84,7 +82,7 @@ def fold_weight_norm(network: nn.Module) -> None:
             module.weight = weight
 
 
-class SpectralNormConv1d(TimeConv):
+class SpectralNormConv1d(nn.Conv1d):
     """A convolution over time with its weight divided by its largest singular value (arXiv:1802.05957).
 
     The value is estimated by power iterations, whose vectors ``weight_u`` and ``weight_v`` are buffers. ``forward``
