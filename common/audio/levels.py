@@ -12,9 +12,9 @@ SHORTEST_SOUND = 3  # frames: a click is no speech
 SILENCE_BELOW = 40.0  # dB below the speech: always silence
 NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
 LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
-WEAK_MARGIN = 2.0  # dB above a band's noise: weak fricatives and fading vowels beside louder speech
+# Weak fricatives and fading vowels beside louder speech:
+WEAK_MARGIN, WEAK_BELOW = 2.0, 55.0  # dB above a band's noise at least, and below the speech at most
 WEAK_SECONDS = 0.3  # s that these last at most
-WEAK_BELOW = 55.0  # dB: what is that far below the speech is silence without noise, too
 BANDS = (60.0, 600.0, 1500.0, 4000.0, 20000.0)  # Hz, limits of the bands
 QUIETEST = -90.0  # dBFS: below, a recording is silent
 _CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power: louder ones are speech, or a slammed door
@@ -56,10 +56,7 @@ def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
 
 
 def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
-    """Where ``wave`` (T,), Hz, begins and ceases to sound; None where it is silent.
-
-    Weaker sounds beside the frames that sound count too, as long as they stand out of the noise.
-    """
+    """Where ``wave`` (T,), Hz, begins and ceases to sound, weak sounds at its ends included; None if it is silent."""
     if not len(wave):
         return None
     frames, powers, is_sounding, speech = measure_frames(wave, sampling_rate)

@@ -22,7 +22,7 @@ def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
 
 @cache
 def loudness_meter(sampling_rate: int) -> Any:
-    """What measures loudness at a sampling rate (Hz); made before processes are forked, they load nothing."""
-    import pyloudnorm  # here, where clips are made: it loads SciPy for a second
+    """The meter for a sampling rate (Hz)."""
+    import pyloudnorm  # here, as it loads SciPy for a second
 
     return pyloudnorm.Meter(sampling_rate)

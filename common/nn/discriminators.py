@@ -95,8 +95,8 @@ class ScaleDiscriminator(_Discriminator):
 class MultiScaleDiscriminator(nn.Module):
     """Discriminators of a wave, of its averages over 4 samples, and of theirs (section 2.3 of arXiv:2010.05646).
 
-    The first one is under spectral norm, the others are under weight norm. ``amp_grouped_conv`` False computes grouped
-    convolutions in float32 under autocast.
+    The first is under spectral norm, the others under weight norm. Without ``amp_grouped_conv``, grouped convolutions
+    are computed in float32 under autocast.
     """
 
     def __init__(self, channels: tuple[int, ...], groups: tuple[int, ...], *, pooling_padding: int) -> None:
