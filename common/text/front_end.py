@@ -23,6 +23,7 @@ from common.text.input_checks import check_kind, check_length, check_markup, des
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.english.english import with_accents
+from common.text.normalization.multilingual import number_reader
 from common.text.normalization.published.numbers import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
@@ -105,6 +106,8 @@ class TextFrontEnd:
         self._read_emoji = read_emoji
         self._given_phones = self._phones and config.g2p is None  # the text is phones already
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
+        reads_text = config.g2p is not None and not self._cleaners
+        self._read_numbers = (number_reader(config.g2p_language) if reads_text else None) or str
         self._cleans = bool(self._cleaners) and not self._given_phones
         self._published = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
         self._per_word = self._published and TACOTRON2 not in config.cleaners
@@ -126,7 +129,7 @@ class TextFrontEnd:
         return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
-        words = text
+        words = self._read_numbers(text)
         for cleaner in self._cleaners:
             words = cleaner(words)
         keeps_accents = self.config.g2p is not None and ENGLISH_V3 in self.config.cleaners

@@ -16,11 +16,11 @@ _OPTIONAL = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
 
 
-def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str]:
+def rules(*names: str, language: str = "", **functions: Callable[[Any], str]) -> Callable[[str], str]:
     """A function that applies the rules of these names to a text; ``functions`` are those that the rules name."""
     lists = []
     for name in names:
-        lines, signs = rule_lines(name)
+        lines, signs = rule_lines(name, language=language)
         steps = [(pattern, _replacement(words, functions)) for pattern, words in lines]
         lists.append((re.compile(f"[{re.escape(signs)}]") if signs else None, steps))
 
@@ -78,6 +78,6 @@ def _reader(name: str, functions: dict[str, Callable[[Any], str]]) -> Callable[[
     if read := functions.get(name) or _FUNCTIONS.get(name):
         return read
     if " => " in table_text(name):
-        return rules(name)
+        return rules(name, **functions)
     table = word_table(name)
     return lambda words: table.get(words) or table[words.lower()]
