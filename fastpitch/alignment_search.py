@@ -23,7 +23,7 @@ def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -
     the next; of all such paths it has the greatest sum of ``log_probs``. With fewer frames than tokens there is none:
     then the frames are at the last tokens. It is found on the CPU, as by the published code, whatever the device.
     """
-    path = _find_path_on_cpu(log_probs.float().cpu(), token_lengths.cpu(), frame_lengths.cpu())
+    path = _find_path_on_cpu(log_probs.detach().float().cpu(), token_lengths.cpu(), frame_lengths.cpu())
     return path.to(log_probs.device)
 
 

@@ -47,7 +47,8 @@ class _Language:
 
     def read(self, text: str) -> str:
         """The text with all that is not words written out."""
-        return re.sub(r"(?<=\S)  +", " ", self._apply(text))
+        words = re.sub(r"(?<=\S)  +", " ", self._apply(text))
+        return words + "." * (text.endswith(".") and words[-1:].isalnum())  # "usw." ends a sentence
 
     def cardinal(self, number: int | str, *, to: str = "cardinal") -> str:
         """ "1.234" or 1234 -> "mil doscientos treinta y cuatro"."""
@@ -96,25 +97,33 @@ class _Language:
 
     def measure(self, match: re.Match) -> str:
         """A number with a unit or a currency on either side, and a magnitude: "2,50 €", "$5", "3 Mio. €", "20 km"."""
-        names, magnitude = self._units[match["unit"]], match["magnitude"]
+        names, magnitude, gap = self._units[match["unit"]], match["magnitude"], "" if self._name == "cmn" else " "
         unit, _, part = names.partition(";")
-        number = re.sub(r"[\s.']" if self._name != "cmn" else ",", "", match["number"])
-        whole, _, cents = number.partition("." if self._name == "cmn" else ",")
+        number = re.sub(r"[\s.']" if gap else ",", "", match["number"])
         if magnitude:
-            several = unit.split("/")[-1]
-            several = several.rpartition(":")[2]
-            of = f"{self._words['of']} " if "of" in self._words else ""  # "2 millions d'euros"
-            of = "d'" if self._name == "fr" and several[0] in "aeiou" else of
-            return f"{self.number(number)} {self._magnitudes[magnitude]} {of}{several}"
-        if not part or len(cents) != 2:
-            return self._counted(number, unit)
+            return self._with_magnitude(number, magnitude, unit.rpartition(":")[2].split("/"))
+        whole, _, cents = number.partition("," if gap else ".")
+        if not part or len(cents) != 2 or (part == "-" and not whole.strip("0")):
+            return self._counted(number if gap else re.sub(r"(\.\d*?)0+$", r"\1", number).rstrip("."), unit)
         if not cents.strip("0"):
             return self._counted(whole, unit)
         if not whole.strip("0"):
             return self._counted(str(int(cents)), part)
-        small = self._counted(str(int(cents)), part) if self._words["cents"] == "named" else self.cardinal(int(cents))
+        is_named = self._words["cents"] == "named" and part != "-"
+        small = self._counted(str(int(cents)), part) if is_named else self.cardinal(int(cents))
         joint = f" {self._words['and']} " if "and" in self._words else " "
         return f"{self._counted(whole, unit)}{joint}{small}"
+
+    def _with_magnitude(self, number: str, magnitude: str, forms: list[str]) -> str:
+        """ "2 millions d'euros", "3 miliony złotych"."""
+        several = forms[2] if len(forms) > 2 else forms[-1]
+        if self._name == "cmn":
+            return self.number(number) + self._magnitudes[magnitude] + several
+        if magnitude in self._units:
+            return f"{self._counted(number, self._units[magnitude])} {several}"
+        of = f"{self._words['of']} " if "of" in self._words else ""
+        of = "d'" if self._name == "fr" and several[0] in "aeiou" else of
+        return f"{self.number(number)} {self._magnitudes[magnitude]} {of}{several}"
 
     def _counted(self, number: str, names: str) -> str:
         """So many of a unit, "f:Minute/Minuten": its gender, one, several; in Polish few, many and parts of one."""
