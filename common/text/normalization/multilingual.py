@@ -9,8 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from common.errors import InputError
-from common.text.normalization.numbers import roman
+from common.text.normalization.numbers import named, roman
 from common.text.normalization.rules import rules
 from common.text.tables import word_table
 
@@ -57,11 +56,7 @@ class _Language:
             return self.digits(text)
         if self._name == "cmn":
             return _chinese(int(text))
-        try:
-            from num2words import num2words  # here, as a text without numbers needs none
-        except ImportError as error:
-            raise InputError("numbers of this language need the package num2words: pip install num2words") from error
-        return str(num2words(int(text), lang=self._tag, to=to)).replace(",", "")
+        return named(int(text), language=self._tag, to=to).replace(",", "")
 
     def ordinal(self, number: int | str) -> str:
         """The ordinal, masculine and nominative; rules inflect it."""

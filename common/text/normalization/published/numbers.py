@@ -3,34 +3,21 @@
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
 
-from common.errors import InputError
+from common.text.normalization.numbers import digits, named
 from common.text.normalization.rules import rules
-
-if TYPE_CHECKING:
-    import inflect
 
 _CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "₩": "won"}
 _MAGNITUDES = {"m": "million", "b": "billion", "t": "trillion"}
 
-_MOST_DIGITS = 36  # of a number that inflect can name; longer ones are read digit by digit
+_MOST_DIGITS = 36  # of a number that has a name; longer ones are read digit by digit
 
 
-@lru_cache(maxsize=1)
-def _engine() -> "inflect.engine":
-    # Imported here: it takes seconds, which a command whose text has no numbers need not wait for.
-    try:
-        import inflect
-    except ImportError as error:
-        raise InputError("numbers by published cleaners need the package inflect: pip install inflect") from error
-    return inflect.engine()
-
-
-@lru_cache(maxsize=65536)
-def _words(number: int | str, **form: Any) -> str:
-    """inflect's words of a number; ``form`` are its options."""
-    return cast(str, _engine().number_to_words(cast(Any, number), **form))  # its types: also lists, no int
+def _words(number: int | str) -> str:
+    """A number in words, decimals digit by digit: "2.50" -> "two point five zero"."""
+    whole, point, fraction = str(number).partition(".")
+    words = named(int(whole)) if whole else ""
+    return f"{words} point {digits(fraction)}".strip() if point else words
 
 
 def _reads_in_hundreds(number: float) -> bool:
@@ -73,9 +60,8 @@ def _year(number: int) -> str:
         return "two thousand"
     if 2000 < number < 2010:
         return "two thousand " + _words(number % 100)
-    if number % 100 == 0:
-        return _words(number // 100) + " hundred"
-    return _words(number, andword="", zero="oh", group=2).replace(", ", " ")
+    first, last = divmod(number, 100)
+    return f"{_words(first)} {('oh ' if last < 10 else '') + _words(last) if last else 'hundred'}"
 
 
 @lru_cache(maxsize=65536)
@@ -88,7 +74,7 @@ def _cardinal(number: int) -> str:
 
 
 def _cardinal_of_tacotron2(number: int) -> str:
-    return _year(number) if 1000 < number < 3000 else _words(number, andword="")
+    return _year(number) if 1000 < number < 3000 else _words(number).replace(" and ", " ")
 
 
 def _read_digits(digits: str, cardinal: Callable[[int], str]) -> str:
@@ -113,7 +99,7 @@ def _dollars(match: re.Match) -> str:
 
 _SHARED: dict[str, Callable[[re.Match], str]] = {
     "without_commas": lambda match: match[0].replace(",", ""),
-    "ordinal": lambda match: _words(match[0]),
+    "ordinal": lambda match: named(int(match[0][:-2]), to="ordinal"),
 }
 # Amounts of dollars, pounds, euros and won, with magnitudes (million, m, b, t).
 expand_currency = rules("published_currency", amount=_amount_words)
