@@ -26,10 +26,7 @@ def long_clips(lengths: Mapping[str, float]) -> str:
 
 
 def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, float]:
-    """Refuse, by their headers, recordings of a corpus that are not all mono WAV or FLAC of one sampling rate.
-
-    Returns their lengths in seconds. Raises an InputError of one line that names the command that imports them.
-    """
+    """The lengths (s) of recordings, which InputError refuses unless all are mono WAV or FLAC of one sampling rate."""
     rates: dict[int, str] = {}
     counts: Counter[int] = Counter()
     lengths = {}

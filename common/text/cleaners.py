@@ -73,10 +73,7 @@ def cleaners_of_1_1(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def unread_by(names: Sequence[str], text: str) -> list[str]:
-    """The characters of ``text`` that these cleaners leave out or write in Latin letters that do not say them.
-
-    Those of ``basic_cleaners`` stay, for the symbol set to know or not.
-    """
+    """The characters of ``text`` that these cleaners leave out or write in Latin letters that do not say them."""
     if text.isascii():
         return []
     if ENGLISH_V3 in names:

@@ -61,15 +61,11 @@ class EmptyTextError(InputError):
 class TextFrontEnd:
     """Transcripts to ids and back, for one ``TextConfig``.
 
-    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``, for the lists of a new training) or are
-    left out and returned with their counts (``"drop"``, for what a trained voice reads). Words of a ``lexicon``, which
-    was read for this config, are said by its phones, and emoji by their names with ``read_emoji``.
+    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted
+    (``"drop"``). Words of a ``lexicon`` are said by its phones, and emoji by their names with ``read_emoji``.
 
-    Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with characters or the reverse, and for
-    phonological features without their table.
-
-    Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick, and with
-    ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
+    Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick and may draw, so a
+    dataset cleans once and encodes once an epoch.
     """
 
     def __init__(
@@ -136,12 +132,10 @@ class TextFrontEnd:
         return with_accents(words, text) if keeps_accents and not text.isascii() else words
 
     def clean(self, text: str) -> str:
-        """The text as it will be encoded: written out by the cleaners (characters), or single spaces (phones).
+        """The text as it will be encoded: written out by the cleaners, phones separated by single spaces.
 
-        With published cleaners, currency is written out first and then every space-separated word is cleaned on
-        its own, words in curly braces not at all. Published voices were trained so; it is why "5 pm" stays
-        "five pm" there. ``english_cleaners_v3`` reads all of the text, Tacotron 2's cleaners all of it but curly
-        braces. With ``g2p`` a text becomes phones here.
+        With published cleaners, currency is written out first and then every word is cleaned by itself, as published
+        voices were trained: "5 pm" is "five pm". With ``g2p`` a text becomes phones here.
         """
         written = self._written_out(text)
         return written if self.config.g2p is None else " ".join(sound.symbol for sound in self._say(written))
@@ -162,11 +156,8 @@ class TextFrontEnd:
     def read(self, text: str, *, where: str = "") -> tuple[str, Counter[str]]:
         """What ``clean`` gives of a text that may be spoken, and the characters that it leaves out.
 
-        ``where`` names the text's source in errors.
-
-        Raises ``InputError`` for a text or a word that is too long, for markup, for spelling where the voice reads
-        phones and the reverse, for characters that the cleaners would lose, unless they are to be dropped, and where
-        eSpeak NG fails.
+        Raises ``InputError``, naming ``where``, for a text that is too long, has markup, is spelling where the voice
+        reads phones or the reverse, and for characters that the cleaners would lose, unless they are to be dropped.
         """
         text = self._with_given_names(text)
         removed, dropped = self._check(text, where=where)
@@ -197,11 +188,9 @@ class TextFrontEnd:
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
 
-        With ``p_arpabet`` every word becomes phones; or, with ``draw`` (numbers from 0 to 1, one a word), those for
-        which it gives less than that.
-
-        Raises ``InputError`` as ``read``, for a transcript of which nothing is left, and for symbols outside the set
-        unless they are to be dropped.
+        With ``p_arpabet`` every word becomes phones; with ``draw``, numbers from 0 to 1, those for which it is below
+        that. Raises ``InputError`` as ``read``, for an empty transcript, and for unknown symbols unless they are to be
+        dropped.
         """
         return list(self.encode_words([Span(text)], where=where, draw=draw).ids)
 
@@ -237,11 +226,10 @@ class TextFrontEnd:
         return torch.tensor(ids) if self._vectors is None else self._vectors[list(ids)]
 
     def encode_words(self, spans: Sequence[Span], *, where: str = "", draw: RandomNumbers | None = None) -> EncodedText:
-        """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words that they say.
+        """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words between spaces that they
+        say.
 
-        Words are those between spaces. What is read of a word may be several ("$3.50"), which are all its own; words
-        that cannot be told apart in what is read are one. A span with a source is one word, and with an alphabet its
-        text is phones. Raises InputError as ``encode``, and for phones that the voice does not read.
+        Words that cannot be told apart in what is read are one. A span with a source is one word.
         """
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after

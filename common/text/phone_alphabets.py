@@ -32,12 +32,9 @@ def alphabet_of(phones: str) -> str:
 
 
 def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: str = "") -> list[str]:
-    """Phones in ``alphabet`` (``ipa`` or ``arpabet``) as the symbols that the voice reads.
+    """Phones in ``alphabet`` (``ipa`` or ``arpabet``) as the symbols that the voice reads; raises InputError.
 
-    Stress stands before its vowel, and is left out with length where the voice has no symbols for them. ARPAbet's
-    vowels get stress from IPA; where none is marked, the first full vowel has it.
-
-    Raises InputError for no phones, a phone that the alphabet or the voice lacks, and a voice of other phones.
+    Stress stands before its vowel; where ARPAbet's is not marked, the first full vowel has it.
     """
     table = get_symbol_table(config.symbol_set)
     to_ipa = table.name in G2P_SETS

@@ -22,11 +22,7 @@ _MONTH_NAMES = {name[:n]: number for number, name in enumerate(MONTHS, 1) for n 
 
 
 def read_as(text: str, *, kind: str, form: str | None = None) -> str:
-    """The words of ``text`` as a ``kind`` of ``KINDS``; ``form`` is the format of a date or time.
-
-    Raises ValueError, whose text says what was expected, for a text that is no such thing and for an unknown kind or
-    format.
-    """
+    """The words of ``text`` as a ``kind`` of ``KINDS`` with the format ``form``; ValueError says what was expected."""
     if kind not in KINDS:
         raise ValueError(f"expected interpret-as one of {', '.join(KINDS)}, got {kind!r}")
     formats = {"date": DATE_FORMATS, "time": TIME_FORMATS}.get(kind, ())

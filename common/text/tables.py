@@ -33,10 +33,7 @@ def word_table(name: str) -> dict[str, str]:
 
 
 def rule_lines(name: str, *, language: str = "") -> tuple[list[tuple[re.Pattern, str]], str]:
-    """Lines ``pattern => words``, in the order in which they apply, and the signs that texts for them hold, if any.
-
-    LANG in them stands for a ``language``.
-    """
+    """Lines ``pattern => words`` for a ``language`` in place of LANG, and the signs that texts for them hold."""
     text, signs = _TABLES[name]
     pairs = (line.split(" => ") for line in text.replace("LANG", language).split("\n"))
     return [(compiled(pattern), words.removeprefix('"').removesuffix('"')) for pattern, words in pairs], signs

@@ -1,7 +1,6 @@
 """Numbers, dates, money and signs in other languages than English, written out as they are read aloud.
 
-What is special about a language stands in its file of the folder languages, what they share in its european.txt; numbers
-are num2words' (Mandarin's are our own, which it lacks).
+Rules and tables stand in the folder languages; numbers are num2words', which lacks Mandarin's alone.
 """
 
 import re
@@ -35,8 +34,8 @@ class _Language:
         self._units = word_table(f"{name}_units") | word_table(f"{name}_currencies")
         self._magnitudes = word_table(f"{name}_magnitudes")
         self._genders = {gender: rules(f"{name}_{gender}") for gender in self._words["genders"]}
-        readers = (self.cardinal, self.ordinal, self.year, self.number, self.digits, self.count, self.measure, self.minutes)
-        functions: dict[str, Callable[[Any], str]] = {one.__name__: one for one in readers}
+        readers = (self.cardinal, self.ordinal, self.year, self.number, self.digits, self.count, self.measure,
+        self.minutes) functions: dict[str, Callable[[Any], str]] = {one.__name__: one for one in readers}
         functions["plain"] = lambda text: str(int(text))
         functions["spoken_digits"] = lambda match: f"{self._words['plus']} " * ("+" in match[0]) + self.digits(match[0])
         functions |= {name: lambda _, words=words: words for name, words in self._words.items()}

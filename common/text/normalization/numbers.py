@@ -1,7 +1,4 @@
-"""Numbers in words: cardinals, ordinals, years, decades, decimals and single digits.
-
-A whole number is an int or its digits: 1905, "1905" or "1,905".
-"""
+"""Numbers in words, of an int or its digits ("1,905"): cardinals, ordinals, years, decades, decimals and digits."""
 
 from functools import lru_cache
 

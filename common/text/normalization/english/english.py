@@ -35,8 +35,7 @@ def _read(text: str) -> str:
 def read_english(text: str) -> str:
     """The text as words, lower case, with ``-!'(),.:;?`` as the only marks; ARPAbet in curly braces stays verbatim.
 
-    All of the text is read at once, since a word's reading depends on its neighbors: "St. James St.", "May 5",
-    "1905 people". Reading the result again changes nothing.
+    All of the text is read at once, since a word's reading depends on its neighbors: "St. James St.", "1905 people".
     """
     for _ in range(_MOST_PASSES):
         before, text = text, _read_parts(text)
