@@ -72,7 +72,7 @@ def test_all_frames_of_a_text_of_one_token_are_at_it_even_where_it_is_impossible
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_a_batch_has_the_paths_of_its_utterances_in_any_number_of_threads(monkeypatch: pytest.MonkeyPatch, n_threads: int):
+def test_a_batch_has_its_utterances_paths_in_any_number_of_threads(monkeypatch: pytest.MonkeyPatch, n_threads: int):
     monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
     generator = torch.Generator().manual_seed(1)
     token_lengths = torch.tensor([30, 1, 17, 30, 8])

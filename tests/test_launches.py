@@ -18,7 +18,7 @@ import tiny_jasper
 import tiny_tacotron2
 import tiny_vocoder
 import torch
-from fake_cuda import DEVICE, FakeGpu, Watch, backward, gpu
+from fake_cuda import DEVICE, FakeGpu, backward, gpu
 from tiny import padded_priors
 from tiny_checkpoint import build
 from torch import nn

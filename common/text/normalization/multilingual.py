@@ -34,8 +34,8 @@ class _Language:
         self._units = word_table(f"{name}_units") | word_table(f"{name}_currencies")
         self._magnitudes = word_table(f"{name}_magnitudes")
         self._genders = {gender: rules(f"{name}_{gender}") for gender in self._words["genders"]}
-        readers = (self.cardinal, self.ordinal, self.year, self.number, self.digits, self.count, self.measure,
-        self.minutes) functions: dict[str, Callable[[Any], str]] = {one.__name__: one for one in readers}
+        readers = "cardinal ordinal year number digits minutes count measure".split()
+        functions: dict[str, Callable[[Any], str]] = {one: getattr(self, one) for one in readers}
         functions["plain"] = lambda text: str(int(text))
         functions["spoken_digits"] = lambda match: f"{self._words['plus']} " * ("+" in match[0]) + self.digits(match[0])
         functions |= {name: lambda _, words=words: words for name, words in self._words.items()}
