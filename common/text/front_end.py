@@ -24,7 +24,7 @@ from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.english.english import with_accents
 from common.text.normalization.multilingual import number_reader
-from common.text.normalization.published.numbers import expand_currency
+from common.text.normalization.published.reading import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
 from common.text.ssml import Span

@@ -5,8 +5,7 @@ import re
 from collections.abc import Callable
 
 from common.text.normalization.english.characters import plain_characters, unread_characters
-from common.text.normalization.english.counts import read_fractions
-from common.text.normalization.english.dates import MONTHS, read_times
+from common.text.normalization.english.counts import MONTHS, read_fractions, read_times
 from common.text.normalization.english.english import read_english
 from common.text.normalization.english.pronunciation import spell
 from common.text.normalization.numbers import digits, number_words, ordinal, two_digits, year

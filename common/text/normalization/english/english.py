@@ -5,8 +5,15 @@ import unicodedata
 
 from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels, read_roman
 from common.text.normalization.english.characters import plain_characters, read_signs, tidy
-from common.text.normalization.english.counts import read_counts, read_forms, read_fractions, read_labelled_numbers
-from common.text.normalization.english.dates import read_dates, read_times, read_years
+from common.text.normalization.english.counts import (
+    read_counts,
+    read_dates,
+    read_forms,
+    read_fractions,
+    read_labelled_numbers,
+    read_times,
+    read_years,
+)
 from common.text.normalization.english.pronunciation import read_addresses, read_letters
 from common.text.normalization.english.quantities import read_bare_units, read_measures, read_money
 from common.text.symbols import ARPABET
