@@ -74,10 +74,8 @@ def align_reading(
         raise InputError("the text has no sentences")
     mels = log_mels(blocks)
     quiet = quiet_frames(mels) if len(mels) else np.ones(1, bool)
-    if (~quiet).sum() < SHORTEST * FRAME_RATE:
-        raise InputError(
-            f"the recording has {(~quiet).sum() / FRAME_RATE:.1f} s of sound, expected at least {SHORTEST:g}"
-        )
+    if (sound := (~quiet).sum() / FRAME_RATE) < SHORTEST:
+        raise InputError(f"the recording has {sound:.1f} s of sound, expected at least {SHORTEST:g}")
     read = get_cleaner("english_cleaners_v3") if language.split("-")[0] == "en" else str
     matches = align(mels, [read(sentence) for sentence in sentences], language=language, windows_s=windows_s)
     pauses = _Pauses(quiet)

@@ -315,9 +315,8 @@ def _prepare_features(
     text /= text.std(axis=0)
     ends = np.cumsum([len(mel) for mel in said])
     quiet = _mean_over_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY
-    return _ReadingSteps(_mean_over_steps(read).astype(np.float32), quiet), _text_columns(
-        spoken, np.split(text, ends[:-1]), windows
-    )
+    columns = _text_columns(spoken, np.split(text, ends[:-1]), windows)
+    return _ReadingSteps(_mean_over_steps(read).astype(np.float32), quiet), columns
 
 
 def _find_sentences(

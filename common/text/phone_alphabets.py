@@ -39,10 +39,8 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
     table = get_symbol_table(config.symbol_set)
     to_ipa = table.name in G2P_SETS
     if not to_ipa and table.phones and table.name != "arpabet":
-        raise InputError(
-            f"{shown(phones)}{at(where)}: the voice reads phones of {table.name}, and IPA and ARPAbet are not "
-            "converted to them; write the phones of its set as its text"
-        )
+        what = f"the voice reads phones of {table.name}, to which IPA and ARPAbet are not converted"
+        raise InputError(f"{shown(phones)}{at(where)}: {what}; write its phones as its text")
     given = phones.upper() if alphabet == "arpabet" else _plain(canonical_phone(phones).strip().strip("/[]"))
     if not given.strip():
         raise InputError(f"{shown(phones)}{at(where)}: no phones; expected such as {_EXAMPLES[alphabet]}")

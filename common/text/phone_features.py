@@ -42,9 +42,8 @@ def read_phone_features(path: Path) -> tuple[str, ...]:
         except ValueError as error:
             raise InputError(f"{path}:{number}: {shown(','.join(row))}: expected +, -, 0 or a number") from error
         if row and (len(row) != len(header) or phone.split() != [phone]):
-            raise InputError(
-                f"{path}:{number}: {len(row)} columns of {shown(phone)}, the header has {len(header)}; {_EXPECTED}"
-            )
+            what = f"{len(row)} columns of {shown(phone)}, the header has {len(header)}"
+            raise InputError(f"{path}:{number}: {what}; {_EXPECTED}")
         if row and found.setdefault(phone, numbers) != numbers:
             raise InputError(f"{path}:{number}: {shown(phone)} has other features in a line before; keep one of them")
     if not found:

@@ -241,9 +241,8 @@ def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], st
     for sound in sounds:
         if sound.word >= 0:
             groups.setdefault((sound.part, sound.word), []).append(sound)
-    return [
-        (group, "".join(sound.symbol for sound in group).translate(_STRESS_AND_LENGTH)) for group in groups.values()
-    ]
+    said = ((group, "".join(sound.symbol for sound in group)) for group in groups.values())
+    return [(group, phones.translate(_STRESS_AND_LENGTH)) for group, phones in said]
 
 
 def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> list[Owner | None]:
