@@ -77,7 +77,9 @@ class TextFrontEnd:
         read_emoji: bool = False,
     ) -> None:
         if config.input_type == "pf" and not config.phone_features:
-            raise InputError("input type 'pf' reads phones as phonological features: give --phone-features FILE")
+            raise InputError(
+                "input type 'pf' reads features, and the table of them is missing; give --phone-features FILE"
+            )
         features = phone_features(config.phone_features) if config.phone_features else None
         table = get_symbol_table(config.symbol_set, config.labels) if features is None else features.table
         self._phones = config.input_type in ("phone", "pf")
@@ -111,9 +113,9 @@ class TextFrontEnd:
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
 
     def __reduce__(self) -> tuple:
-        given = {"lexicon": self._lexicon, "read_emoji": self._read_emoji}
-        unknown = "drop" if self._drop else "error"
-        return partial(TextFrontEnd, unknown_symbols=unknown, **given), (self.config,)  # caches stay in their process
+        unknown, lexicon, emoji = "drop" if self._drop else "error", self._lexicon, self._read_emoji
+        rebuild = partial(TextFrontEnd, unknown_symbols=unknown, lexicon=lexicon, read_emoji=emoji)
+        return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
         words = self._read_numbers(text)

@@ -5,11 +5,11 @@ Rules and tables stand in the folder languages; numbers are num2words', which la
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from common.text.normalization.numbers import named, roman
-from common.text.normalization.rules import rules
+from common.text.normalization.rules import rules, rules_of
 from common.text.tables import word_table
 
 LANGUAGES = ("de", "fr", "es", "it", "pt", "pl", "cmn")
@@ -35,13 +35,13 @@ class _Language:
         self._magnitudes = word_table(f"{name}_magnitudes")
         self._genders = {gender: rules(f"{name}_{gender}") for gender in self._words["genders"]}
         readers = "cardinal ordinal year number digits minutes count measure".split()
-        functions: dict[str, Callable[[Any], str]] = {one: getattr(self, one) for one in readers}
-        functions["plain"] = lambda text: str(int(text))
+        functions: dict[str, Callable[[Any], Any]] = {one: getattr(self, one) for one in readers}
+        functions["roman"], functions["plain"] = roman, lambda text: str(int(text))
         functions["spoken_digits"] = lambda match: f"{self._words['plus']} " * ("+" in match[0]) + self.digits(match[0])
-        functions |= {name: lambda _, words=words: words for name, words in self._words.items()}
+        functions |= {key: partial(_constant, words) for key, words in self._words.items()}
         shared = ["european"] if name != "cmn" else []
         last = [f"{name}_last", *(["pt_BR_last"] if self._tag == "pt_BR" else [])]
-        self._apply = rules(f"{name}_first", *shared, *last, language=name, roman=roman, **functions)
+        self._apply = rules_of([f"{name}_first", *shared, *last], functions, language=name)
 
     def read(self, text: str) -> str:
         """The text with all that is not words written out."""
@@ -132,6 +132,10 @@ class _Language:
         else:
             name = others[0]
         return f"{words}{name}" if self._name == "cmn" else f"{words} {name}"
+
+
+def _constant(words: str, _: re.Match) -> str:
+    return words
 
 
 def _chinese(number: int) -> str:
