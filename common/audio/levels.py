@@ -1,8 +1,9 @@
-"""Find the sound in a recording: the level of each frame, and the first and last frame that is not silence."""
+"""The levels of a recording: of each frame, the first and last one that is not silence, and the loudness (EBU R128)."""
 
 import math
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import grey_opening, uniform_filter1d
@@ -17,6 +18,9 @@ WEAK_MARGIN, WEAK_BELOW = 2.0, 55.0  # dB above a band's noise at least, and bel
 WEAK_SECONDS = 0.3  # s that these last at most
 BANDS = (60.0, 600.0, 1500.0, 4000.0, 20000.0)  # Hz, limits of the bands
 QUIETEST = -90.0  # dBFS: below, a recording is silent
+CEILING = -1.0  # dBFS that no peak passes where loudness is set
+_SHORTEST_BLOCK = 0.4  # s: EBU R128 measures blocks of that length
+_LEAST = -70.0  # LUFS: EBU R128 leaves out quieter blocks
 _CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power: louder ones are speech, or a slammed door
 _DIGITAL_SILENCE = 1e-7  # of the speech's power: no microphone is that quiet
 
@@ -85,3 +89,20 @@ def _band_powers(frames: np.ndarray, sampling_rate: int) -> np.ndarray:
 
 def _ratio(decibels: float) -> float:
     return float(10 ** (decibels / 10))
+
+
+def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
+    """The integrated loudness of ``wave`` (T,) by EBU R128, LUFS; the level, where it is too short or too quiet."""
+    if len(wave) >= _SHORTEST_BLOCK * sampling_rate:
+        loudness = float(loudness_meter(sampling_rate).integrated_loudness(wave))
+        if loudness > _LEAST:
+            return loudness
+    return 10 * math.log10(max(float(np.mean(np.square(wave, dtype=np.float64))), 1e-12))
+
+
+@cache
+def loudness_meter(sampling_rate: int) -> Any:
+    """The meter for a sampling rate (Hz)."""
+    import pyloudnorm  # here, as it loads SciPy for a second
+
+    return pyloudnorm.Meter(sampling_rate)

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from common.audio.decoding import decode
-from common.audio.levels import find_sound
-from common.audio.loudness import CEILING, measure_loudness
+from common.audio.levels import CEILING, find_sound, measure_loudness
 from common.audio.wav import save_wav
 from common.errors import AudioError, OutputError
 from common.importing.options import ImportOptions

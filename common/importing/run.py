@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common.audio.loudness import loudness_meter
+from common.audio.levels import loudness_meter
 from common.data.loader import end_loader_processes
 from common.errors import InputError, OptionError
 from common.extraction.batches import map_in_processes

@@ -77,9 +77,7 @@ class TextFrontEnd:
         read_emoji: bool = False,
     ) -> None:
         if config.input_type == "pf" and not config.phone_features:
-            raise InputError(
-                "input type 'pf' reads features, and the table of them is missing; give --phone-features FILE"
-            )
+            raise InputError("input type 'pf' reads features; the table of them is missing; give --phone-features FILE")
         features = phone_features(config.phone_features) if config.phone_features else None
         table = get_symbol_table(config.symbol_set, config.labels) if features is None else features.table
         self._phones = config.input_type in ("phone", "pf")
