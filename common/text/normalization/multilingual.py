@@ -59,7 +59,7 @@ class _Language:
 
     def ordinal(self, number: int | str) -> str:
         """The ordinal, masculine and nominative; rules inflect it."""
-        return self.cardinal(number, to="ordinal")
+        return self.cardinal(number, to="ordinal" if int(number) else "cardinal")
 
     def year(self, number: int | str) -> str:
         """1998 -> "neunzehnhundertachtundneunzig"."""
