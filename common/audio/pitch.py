@@ -150,7 +150,7 @@ def statistics(pitches: Iterable[np.ndarray]) -> PitchStatistics:
     voiced = values[values != 0]
     if len(voiced) == 0 or voiced.std() <= FLAT * voiced.mean():
         raise InputError(
-            f"{len(voiced)} voiced pitch values that do not vary: no statistics to normalize by; is it speech?"
+            f"{len(voiced)} voiced pitch values that don't vary: no statistics to normalize by; is it speech?"
         )
     return PitchStatistics(mean=float(voiced.mean()), std=float(voiced.std()))
 
