@@ -100,8 +100,11 @@ class _Espeak:
         for _, tags, definition in voice_definitions(self._data):
             definitions = dict.fromkeys(tags, definition) | definitions
         if voice.lower() not in definitions:
-            wanted = voice.lower().split("-")[0]
-            near = [one for one in sorted(definitions) if one.split("-")[0] == wanted or one[:1] == wanted[:1]]
+            wanted, tags = voice.lower(), sorted(definitions)
+            named = re.compile(rf"^name\s+{re.escape(wanted)}\b", re.IGNORECASE | re.MULTILINE)
+            near = [tag for tag in tags if tag.split("-")[0] == wanted.split("-")[0]]
+            near = near or [tag for tag in tags if named.search(definitions[tag])]
+            near = near or [tag for tag in tags if tag[:1] == wanted[:1] and "-" not in tag]
             raise ValueError(
                 f"eSpeak NG has no voice {voice[:20]!r}; it has {', '.join(near or ['en-us', 'de', '...'])}"
             )
