@@ -64,7 +64,7 @@ class PeriodDiscriminator(Discriminator):
     def forward(self, x: Tensor) -> list[Tensor]:
         """wave (B, 1, T) -> features (B, C, rows, period)."""
         missing = -x.size(2) % self.period
-        return super().forward(F.pad(x, (0, missing), "reflect").unflatten(2, (-1, self.period)))
+        return self.convolve(F.pad(x, (0, missing), "reflect").unflatten(2, (-1, self.period)))
 
 
 class MultiPeriodDiscriminator(nn.Module):
