@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from common.data.batch import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
-from common.precision import Autocast, Precision, allow_compiled_shapes, cudnn_search
+from common.precision import Autocast, Precision, cudnn_search
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import OPTIMIZERS, ExponentialMovingAverage, Optimization, load_state_by_name, state_by_name
 from common.training.options import RunOptions
@@ -94,19 +94,18 @@ class Engine:
         self.networks = networks
         self.objective = objective
         self.iteration = 0  # updates so far
+        self.batches: Sequence[Batch] = ()  # those that are computed
         self._schedule = optimization.schedule
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
         self._same_shapes = same_shapes
         self._skipped_in_a_row = 0
         self._autocast = Precision(device.type == "cuda", amp_dtype).autocast
-        if run.compile and run.length_buckets:
-            allow_compiled_shapes(run.length_buckets)
         for network in networks.values():
             network.to(device)
             if run.compile:
                 # Batches of one shape need no code for others, which the compiler cannot always make.
-                network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
+                network.compile(dynamic=None if same_shapes else True)
             ranks.broadcast([*network.parameters(), *network.buffers()])
         self._parameters: dict[str, dict[str, nn.Parameter]] = {}
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
@@ -129,8 +128,8 @@ class Engine:
                 loss = DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
             self._losses[phase.name] = loss
         # Only the network that infers, which comes first, is ever used with averaged weights.
-        inferring = dict([next(iter(networks.items()))])
-        self.ema = ExponentialMovingAverage(inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
+        inferring = next(iter(networks.items()))
+        self.ema = ExponentialMovingAverage(*inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
 
     def step(
         self,
@@ -147,9 +146,8 @@ class Engine:
         all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
         """
         self.iteration += 1
+        self.batches = micro_batches
         rate = self._schedule(self.iteration, epoch, steps_per_epoch)
-        for group in (group for optimizer in self.optimizers.values() for group in optimizer.param_groups):
-            group["lr"] = rate
         self.objective.begin_step(self.networks)
         counts, (n_frames, stops, saves) = self._sum_counts(micro_batches, float(stop), float(save))
         terms: dict[str, float] = {}
@@ -157,6 +155,7 @@ class Engine:
         skipped: list[str] = []
         order = list(micro_batches)
         for phase in self.objective.phases:
+            self.optimizers[phase.name].param_groups[0]["lr"] = rate
             weights = self.objective.weights(phase.name, epoch=epoch)
             with cudnn_search(enabled=self._same_shapes):
                 means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
@@ -166,16 +165,9 @@ class Engine:
                 # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
                 # the next phase uses it first, while its tensors are still there.
                 order.reverse()
+        names = tuple(name for batch in micro_batches for name in batch.names)
         return StepResult(
-            self.iteration,
-            rate,
-            utterances=tuple(name for batch in micro_batches for name in batch.names),
-            n_frames=int(n_frames),
-            stops=stops > 0,
-            saves=saves > 0,
-            terms=terms,
-            grad_norms=norms,
-            skipped=tuple(skipped),
+            self.iteration, rate, names, int(n_frames), stops > 0, saves > 0, terms, norms, skipped=tuple(skipped)
         )
 
     def finish(self, result: StepResult) -> None:
@@ -227,8 +219,8 @@ class Engine:
             if norm > self._grad_clip:
                 torch._foreach_mul_(gradients, self._grad_clip / norm)
             optimizer.step()
-            if self.ema is not None:
-                self.ema.update(phase.trains)
+            if self.ema is not None and self.ema.name in phase.trains:
+                self.ema.update()
         elif buffers:
             torch._foreach_copy_(buffers, copies)
         optimizer.zero_grad(set_to_none=True)
@@ -259,6 +251,7 @@ class Engine:
         sums: dict[str, Tensor] = {}
         with evaluation_mode(networks):
             for batch in batches:
+                self.batches = [batch]
                 with self._autocast():
                     terms = self.objective.evaluate(networks, batch.to(self._ranks.device))
                 for name, term in terms.items():
@@ -289,20 +282,20 @@ class Engine:
 
         Returns lines on what begins anew.
         """
-        phases, given = list(self.optimizers), state["optimizers"]
+        given, scales = state["optimizers"], state.get("scaler", {}).get("scales", {})
         if unknown := sorted(given.keys() - self.optimizers):
-            expected = f"expected {', '.join(phases)}; give the run's options"
+            expected = f"expected {', '.join(self.optimizers)}; give the run's options"
             raise CheckpointError(f"{where}: its optimizers are of {', '.join(unknown)}, {expected}")
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
-        scalers = {phase: one for phase, one in self._scalers.items() if one.is_enabled()}
-        for phase in scalers.keys() & (saved := state.get("scaler", {})).get("scales", {}):
-            since = saved["finite_since"][phase] % scalers[phase].get_growth_interval()
-            own = {"scale": saved["scales"][phase], "_growth_tracker": since}
-            scalers[phase].load_state_dict(scalers[phase].state_dict() | own)
+        for phase, scaler in self._scalers.items():
+            if scaler.is_enabled() and phase in scales:
+                since = state["scaler"]["finite_since"][phase] % scaler.get_growth_interval()
+                own = {"scale": scales[phase], "_growth_tracker": since}
+                scaler.load_state_dict(scaler.state_dict() | own)
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
-        anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
+        anew = [one for one in self.optimizers if one not in given or (self.iteration and not given[one]["states"])]
         return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
 
 

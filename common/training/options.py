@@ -90,22 +90,6 @@ class RunOptions:
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
     num_workers: int | None = _computing(None, "loader processes (default: 6 with --cuda, else 0)", least=0, most=1024)
-    length_buckets: int | None = _computing(
-        None,
-        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile meets "
-        "few shapes; 0: up to their longest utterance (default: 8 with --cuda and without --compile, where that "
-        "changes nothing that is learned; else 0)",
-        least=0,
-        most=4096,
-        metavar="N",
-    )
-    length_pieces: int | None = _computing(
-        None,
-        "cut each micro-batch by length into N, computed one after the other: the same update, less padding (default: "
-        "such that an update has 4, of 8 utterances or more, with --cuda and without batch norm; else 1)",
-        least=1,
-        metavar="N",
-    )
     sorted_updates: int = _computing(
         1,
         "sort the utterances of N updates by length before they are cut into batches: least padding, but those of an "
@@ -148,6 +132,9 @@ class RunOptions:
         "better",
         read=selection_metric,
         metavar="METRIC",
+    )
+    patience: int = _saving(
+        0, "stop early after N validations without a better one, by --keep-best; 0: never", least=0, metavar="N"
     )
     keep_milestones: tuple[int, ...] = _saving(
         (), "keep the checkpoints of these epochs", least=1, empty=True, metavar="EPOCH", variable="KEEP_MILESTONES"
@@ -259,7 +246,6 @@ class CommandLine:
     spec: ModelSpec
     args: argparse.Namespace
     given: frozenset[str]  # destinations of the options that it gives
-    read: Sequence[tuple[str, Path]]  # options that name files to be read, and these files
 
 
 def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
@@ -271,4 +257,4 @@ def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
     parser = build_training_parser(spec, parents=[first])
     args, actions = parser.parse_args(argv), parser._option_string_actions
     given = frozenset(actions[name].dest for name in names_given(argv) if name in actions)
-    return CommandLine(spec, args, given, read=parser.files_of(args)[1])
+    return CommandLine(spec, args, given)

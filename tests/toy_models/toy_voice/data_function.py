@@ -1,8 +1,6 @@
 """Texts and the mean mel frames of their recordings."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -40,9 +38,6 @@ class ToyDataset:
         self._folder, self._audio = options.dataset_path, audio
         self._mel = MelExtractor(audio)
         self.lengths = [len(self._texts[index]) for index in range(len(self._entries))]
-
-    def files(self) -> Iterator[tuple[str, Path]]:
-        return (pair for entry in self._entries for pair in entry.files(self._folder))
 
     def __len__(self) -> int:
         return len(self._entries)
