@@ -122,7 +122,6 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
         1,
         2,
     ]
-    assert ("removed FastPitch_checkpoint_" in out) == ("all" not in kept)
     assert load_checkpoint(tmp_path / "FastPitch_inference.pt").stripped == Stripped(dtype="bfloat16", ema=False)
     assert not (tmp_path / "FastPitch_inference_best.pt").exists(), "the best was saved before this was asked for"
 

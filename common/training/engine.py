@@ -1,5 +1,6 @@
 """The training step of every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,8 +46,8 @@ class StepResult:
 class PhaseLoss(nn.Module):
     """Computes a phase's loss of one micro-batch.
 
-    Its parameters are those of the networks that the phase trains. The others are called unwrapped and frozen, so that
-    no process waits for their gradients. Each of its parameters must get a gradient in each micro-batch.
+    Its parameters are those of the networks that the phase trains, each of which gets a gradient in each micro-batch.
+    The others are called unwrapped and frozen, so that no process waits for their gradients.
     """
 
     def __init__(self, phase: Phase, objective: Objective, networks: Networks, *, autocast: Autocast) -> None:
@@ -111,15 +112,11 @@ class Engine:
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         self._scalers: dict[str, GradScaler] = {}
         self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
+        settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
         for phase in objective.phases:
-            named = {
-                f"{name}.{key}": parameter
-                for name in phase.trains
-                for key, parameter in networks[name].named_parameters()
-                if parameter.requires_grad
-            }
+            trained = nn.ModuleDict({name: networks[name] for name in phase.trains})
+            named = {name: parameter for name, parameter in trained.named_parameters() if parameter.requires_grad}
             self._parameters[phase.name] = named
-            settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
             self.optimizers[phase.name] = OPTIMIZERS[run.optimizer](named.values(), run.learning_rate, **settings)
             self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
             loss: PhaseLoss | DistributedDataParallel = PhaseLoss(phase, objective, networks, autocast=self._autocast)
@@ -189,8 +186,7 @@ class Engine:
 
         It is left out, and buffers are as before, where a term with a weight or the norm is not finite.
         """
-        optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
-        scaler = self._scalers[phase.name]
+        optimizer, scaler, phase_loss = (of[phase.name] for of in (self.optimizers, self._scalers, self._losses))
         for other in self.objective.phases:
             for key, parameter in self._parameters[other.name].items():
                 parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
@@ -209,8 +205,7 @@ class Engine:
         scaler.unscale_(optimizer)
         scaler.update()
         gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
-        sums = self._ranks.sum(torch.stack(list(totals.values())))
-        means = sums / torch.stack(list(divisors.values()))
+        means = self._ranks.sum(torch.stack(list(totals.values()))) / torch.stack(list(divisors.values()))
         total_norm = torch.nn.utils.get_total_norm(gradients).to(means)
         *values, norm = torch.stack([*means.unbind(), total_norm]).tolist()  # the only wait for the device
         terms = dict(zip(totals, values))
@@ -231,14 +226,11 @@ class Engine:
     ) -> tuple[dict[str, dict[str, Tensor]], list[float]]:
         """Counts of each phase's terms; and mel frames and ``requests``; summed over micro-batches and processes."""
         own: dict[tuple[str, str], Any] = {}
-        for phase in self.objective.phases:
-            for batch in micro_batches:
-                for name, count in self.objective.counts(phase.name, batch).items():
-                    # float64 holds every count exactly.
-                    own[phase.name, name] = own.get((phase.name, name), 0) + count.double()
+        for phase, batch in itertools.product(self.objective.phases, micro_batches):
+            for name, count in self.objective.counts(phase.name, batch).items():
+                own[phase.name, name] = own.get((phase.name, name), 0) + count.double()  # which is exact
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
-        further = [frames, *map(frames.new_tensor, requests)]
-        sums = self._ranks.sum(torch.stack([*own.values(), *further]))
+        sums = self._ranks.sum(torch.stack([*own.values(), frames, *map(frames.new_tensor, requests)]))
         counts: dict[str, dict[str, Tensor]] = {phase.name: {} for phase in self.objective.phases}
         for (of_phase, name), count in zip(own, sums.unbind()):
             counts[of_phase][name] = count
@@ -265,17 +257,13 @@ class Engine:
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
         scalers = {phase: one.state_dict() for phase, one in self._scalers.items() if one.is_enabled()}
-        return {
-            "iteration": self.iteration,
-            "skipped_in_a_row": self._skipped_in_a_row,
-            "scaler": {
-                "scales": {phase: state["scale"] for phase, state in scalers.items()},
-                "finite_since": {phase: state["_growth_tracker"] for phase, state in scalers.items()},
-            },
-            "optimizers": {
-                phase: state_by_name(optimizer, self._parameters[phase]) for phase, optimizer in self.optimizers.items()
-            },
+        scaler = {
+            "scales": {phase: state["scale"] for phase, state in scalers.items()},
+            "finite_since": {phase: state["_growth_tracker"] for phase, state in scalers.items()},
         }
+        optimizers = {name: state_by_name(one, self._parameters[name]) for name, one in self.optimizers.items()}
+        counters = {"iteration": self.iteration, "skipped_in_a_row": self._skipped_in_a_row}
+        return counters | {"scaler": scaler, "optimizers": optimizers}
 
     def load_state(self, state: dict[str, Any], *, where: str) -> list[str]:
         """Restore what `state` gave, but for the weights; CheckpointError where it does not fit the optimizers.
@@ -301,12 +289,9 @@ class Engine:
 
 @contextmanager
 def evaluation_mode(networks: Networks) -> Iterator[None]:
-    """Networks in evaluation mode for the length of a with block, then as they were."""
-    modes = [(network, network.training) for network in networks.values()]
-    try:
-        for network, _ in modes:
-            network.eval()
-        yield
-    finally:
-        for network, was_training in modes:
-            network.train(was_training)
+    """Networks in evaluation mode within the block, then in training mode."""
+    for network in networks.values():
+        network.eval()
+    yield
+    for network in networks.values():
+        network.train()

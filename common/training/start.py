@@ -115,7 +115,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     setup = training.set_up(command.options, request)
     options, audio, text = setup.options, setup.audio, setup.text
     print_once(*([line_of_mels(audio)] if spec.role != "recognizer" else []), *setup.notes)
-    config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
+    config = training.model_config(options, audio, text, base=_config_of(found, spec))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     networks = spec.build_networks(config, audio, text)
     datasets = {
@@ -172,20 +172,16 @@ def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
     return before and Longest(max(longest.frames, before.frames), max(longest.symbols, before.symbols))
 
 
-def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
-    """The ModelConfig of a checkpoint, which must be of the model that is trained."""
-    if checkpoint.model != spec.name:
-        raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
-    return from_plain(spec.config, checkpoint.config, where=str(where))
-
-
-def _recorded_config(found: tuple[Path, Checkpoint] | None, spec: ModelSpec) -> Any:
+def _config_of(found: Found | None, spec: ModelSpec) -> Any:
     """The ModelConfig of a checkpoint, or None where a published file records none: the options describe it then."""
     if found is None:
         return None
     path, checkpoint = found
-    config = _config_of(checkpoint, spec, where=path)
-    return None if {field.name for field in fields(config)} <= set(checkpoint.assumed_config) else config
+    if checkpoint.model != spec.name:
+        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
+    if {field.name for field in fields(spec.config)} <= set(checkpoint.assumed_config):
+        return None
+    return from_plain(spec.config, checkpoint.config, where=str(path))
 
 
 def _check_fits(
@@ -196,7 +192,7 @@ def _check_fits(
     ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
     """
     names = (str(where), "these options and data")
-    config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
+    config, wanted = (from_plain(spec.config, one.config, where=str(where)) for one in (found, template))
     # Networks of training alone, with a configuration of their own, which the checkpoint may lack: they begin anew.
     lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
     pairs = [

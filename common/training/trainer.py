@@ -4,7 +4,7 @@ import itertools
 import math
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -79,10 +79,7 @@ class Trainer:
             sorted_updates=options.sorted_updates,
         )
         load = partial(
-            build_loader,
-            n_workers=options.num_workers or 0,
-            pin_memory=ranks.device.type == "cuda",
-            seed=options.seed,
+            build_loader, n_workers=options.num_workers or 0, pin_memory=ranks.device.type == "cuda", seed=options.seed
         )
         self._training_loader = load(training_set, self._sampler)
         own = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
@@ -136,16 +133,12 @@ class Trainer:
         shown = self._ranks.is_main and has_terminal()
         bar: Progress[None] = progress(total=last_epoch * n_steps, desc="training", unit="step", enabled=shown)
         try:
-            explained = memory_errors_explained(
-                self.engine, batch_size=options.batch_size, audio=self._template.audio
-            )
+            explained = memory_errors_explained(self.engine, batch_size=options.batch_size, audio=self._template.audio)
             with StopSignals() as signals, bar, explained:
                 bar.update((position.epoch - 1) * n_steps + position.steps_done)
                 self._saved_at = time.monotonic()
                 if self.is_fine_tuning:
-                    self._position = replace(position, epoch=0)
-                    self._validate((0,))
-                    self._position = position
+                    self._history.append({"epoch": 0.0} | self._validate((0,)))
                 while position.epoch <= last_epoch and not self._stopping and not self._is_out_of_patience():
                     self._train_epoch(bar, signals)
                     if position.steps_done < n_steps:
@@ -180,9 +173,8 @@ class Trainer:
             self._report(result, bar)
             if position.steps_done == n_steps or self._stopping:
                 return
-            validates, is_best = self._is_multiple_of(options.validation_steps), False
-            if validates:
-                is_best = self._validate((position.epoch, position.steps_done, n_steps))
+            validates = self._is_multiple_of(options.validation_steps)
+            is_best = validates and self._compare(self._validate((position.epoch, position.steps_done, n_steps)))
             if saves := is_best or self._is_due or self._is_multiple_of(options.steps_per_checkpoint):
                 self._save(rolling=True, is_best=is_best)
             if validates or saves:
@@ -226,10 +218,10 @@ class Trainer:
         self._log_epoch()
         validates = is_last or position.epoch % options.validation_interval == 0
         validates = validates or self._is_multiple_of(options.validation_steps)
-        is_best = self._validate((position.epoch,)) if validates else False
+        is_best = validates and self._compare(self._validate((position.epoch,)))
         if self._is_out_of_patience():
-            is_last, kept = True, "" if self._best is None else f"; the best is that of epoch {self._best['epoch']}"
-            print_once(f"stopped early: {options.patience} validations without a better {options.keep_best}{kept}")
+            is_last = True
+            print_once(f"stopping early: {options.patience} validations without a better {options.keep_best.name}")
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
         for subset, networks in self._validated.items() if shows and self._ranks.is_main else ():
             self._show_examples(networks, subset)
@@ -240,7 +232,7 @@ class Trainer:
 
     def _log_epoch(self) -> None:
         position = self._position
-        figures = {"loss": math.nan} | position.means(position.sums)
+        figures = {"loss": math.nan} | position.means
         figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
         if position.skipped:
             figures["skipped"] = position.skipped
@@ -249,14 +241,10 @@ class Trainer:
             what = f"all {position.skipped} updates of epoch {position.epoch} were skipped: their losses or gradients"
             print_once(f"warning: {what} are not finite; lower --learning-rate, or leave out --amp-dtype float16")
 
-    def _validate(self, step: tuple[int, ...]) -> bool:
-        """Log the figures of validation; returns whether they are the best of a checkpoint so far.
-
-        Epochs are compared by the loss with the last epoch's weights.
-        """
-        engine, epoch, began = self.engine, self._position.epoch, time.perf_counter()
+    def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
+        """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
+        engine, epoch = self.engine, step[0]
         found: dict[str, float] = {}
-        terms: dict[str, float] = {}
         for subset, networks in self._validated.items():
             started = time.perf_counter()
             terms = engine.evaluate(batches_of(self._validation_loader), networks=networks)
@@ -267,41 +255,34 @@ class Trainer:
             print_once(*(f"warning: {line}" for line in warnings))
             figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
             found |= {f"{subset}_{name}": value for name, value in figures.items()}
-        is_best = epoch > 0 and self._is_best(found)
-        self._describe(found, terms, seconds=time.perf_counter() - began)
-        return is_best
+        return found
 
-    def _is_best(self, figures: dict[str, float]) -> bool:
-        """Whether a validation is better than all before it, which is remembered then."""
-        position, metric = self._position, self._options.keep_best
-        value = metric.value(figures)
+    def _compare(self, figures: dict[str, float]) -> bool:
+        """Say in words how the training goes; returns whether a validation is the best so far, which is remembered."""
+        position, options, objective = self._position, self._options, self.engine.objective
+        metric, value, n_steps = options.keep_best, options.keep_best.value(figures), self._sampler.steps_per_epoch
         if value is None:
             names = ", ".join(figures)
             print_once(f"warning: --keep-best {metric}: no figure of validation, expected one of {names}")
-        if position.skipped == position.steps_done:  # nothing was learned
-            return False
-        if is_best := metric.is_better(value, None if self._best is None else self._best[str(metric)]):
-            within = position.steps_done < self._sampler.steps_per_epoch
-            place = {"epoch": position.epoch, "iteration": self.engine.iteration if within else None}
-            self._best = place | {str(metric): value}
-        return is_best
-
-    def _describe(self, figures: dict[str, float], terms: Iterable[str], *, seconds: float) -> None:
-        """Say in words how the training goes, whose last validation took ``seconds`` and found ``figures``."""
-        position, options, objective = self._position, self._options, self.engine.objective
-        trained = objective.total(position.means(terms), epoch=options.epochs) if position.steps_done else math.inf
+        is_best = metric.is_better(value, None if self._best is None else self._best[str(metric)])
+        if is_best := is_best and position.skipped < position.steps_done:  # else nothing was learned
+            within = {"iteration": self.engine.iteration} if position.steps_done < n_steps else {}
+            self._best = {"epoch": position.epoch, str(metric): value} | within
+        trained = objective.total(position.means, epoch=options.epochs) if position.sums else math.inf
         self._history.append({"epoch": float(position.epoch), "train_loss": trained} | figures)
-        left = position.seconds_left(epochs=options.epochs, steps_per_epoch=self._sampler.steps_per_epoch)
+        left = position.seconds_left(epochs=options.epochs, steps_per_epoch=n_steps)
+        seconds = sum(value for name, value in figures.items() if name.endswith("_took"))
         left += (options.epochs - position.epoch) // options.validation_interval * seconds
         line = describe_training(
             self._history,
-            metric=options.keep_best,
+            metric=metric,
             aligned=objective.aligned,
             best_kept=None if self._best is None else self._best["epoch"],
-            seconds_left=left if position.steps_done else 0.0,
+            seconds_left=left,
             adversarial=len(objective.phases) > 1,
         )
         print_once(*filter(None, [line]))
+        return is_best
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
