@@ -12,19 +12,18 @@ FEATURE_WEIGHT = 2.0
 
 
 class AdversarialObjective(Objective):
-    """A vocoder's own losses, and the adversarial ones of section 2.4 of arXiv:2010.05646.
+    """A vocoder's own losses, and the adversarial ones of section 2.4 of arXiv:2010.05646, means over segments.
 
-    These are means over segments: ``d_loss`` is what ``mpd`` and ``msd`` minimize in the phase ``discriminator``; the
-    vocoder's are ``adversarial_loss`` and ``feature_loss``, which has its published weight in its value.
+    ``mpd`` and ``msd`` minimize ``d_loss`` in the phase ``discriminator``, the vocoder ``adversarial_loss`` and
+    ``feature_loss``, which has its published weight in its value.
     """
 
     def __init__(
         self, vocoder: str, own_weights: dict[str, float], *, adversarial: float = 1.0, concat_fwd: bool = False
     ) -> None:
-        """``own_weights`` are those of the vocoder's own terms, ``adversarial`` that of each of the other two.
+        """``own_weights`` are those of the vocoder's own terms, ``adversarial`` that of the other two; 0: without them.
 
-        With 0 there are none of these, and discriminators stay as they are. ``concat_fwd`` lets them score recordings
-        and generated sound in one pass, which is the same.
+        With ``concat_fwd`` discriminators score recordings and generated sound in one pass, with the same result.
         """
         own = Phase(vocoder, trains=(vocoder,))
         first = Phase("discriminator", trains=("mpd", "msd"), keeps=(vocoder,))
@@ -32,8 +31,8 @@ class AdversarialObjective(Objective):
         self._own_weights = own_weights
         self._adversarial = dict.fromkeys(("adversarial_loss", "feature_loss"), adversarial) if adversarial else {}
         self._concat_fwd = concat_fwd
-        # A micro-batch and its sounds with the vocoder's graph, kept from the discriminators' phase for the vocoder's:
-        # a step's last micro-batch needs no second forward pass, as its weights have not changed.
+        # The last micro-batch and its sounds with the vocoder's graph, kept from the discriminators' phase for the
+        # vocoder's, whose weights have not changed.
         self._kept: tuple[Any, tuple[Tensor, Tensor]] | None = None
 
     @abstractmethod
@@ -79,13 +78,12 @@ class AdversarialObjective(Objective):
 
     def _discriminator_loss(self, networks: Networks, real: Tensor, generated: Tensor) -> Tensor:
         losses = []
-        for name in ("mpd", "msd"):
+        for network in (networks["mpd"], networks["msd"]):
             if self._concat_fwd:
-                both = networks[name](torch.cat([real, generated])).scores
-                scores = [score.tensor_split(2) for score in both]
+                scores = [score.tensor_split(2) for score in network(torch.cat([real, generated])).scores]
             else:
-                scores = list(zip(networks[name](real).scores, networks[name](generated).scores))
-            losses += [discriminator_loss(of_real, of_generated) for of_real, of_generated in scores]
+                scores = list(zip(network(real).scores, network(generated).scores))
+            losses += [discriminator_loss(*pair) for pair in scores]
         return torch.stack(losses).sum()
 
     def _vocoder_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:

@@ -70,9 +70,8 @@ class PhaseLoss(nn.Module):
 class Engine:
     """Trains networks for an objective, one global batch at a time.
 
-    What a step does depends on the global batch alone: each term's numerators are divided by its count over all
-    micro-batches and processes before the backward pass, and gradients are summed: `DistributedDataParallel` averages
-    them over processes, of losses times the number of processes.
+    Each term's numerators are divided by its count over all micro-batches and processes before the backward pass, and
+    gradients are summed: `DistributedDataParallel` averages those of losses times the number of processes.
     """
 
     def __init__(
@@ -88,8 +87,7 @@ class Engine:
     ) -> None:
         """Move the networks to the device of ``ranks``, and make an optimizer for each phase.
 
-        Mixed precision is in ``amp_dtype``. ``same_shapes`` says that all batches of training have one shape, so that
-        compiled code is made for no other, and cuDNN tries its algorithms for it.
+        Mixed precision is in ``amp_dtype``. With ``same_shapes``, all batches of training have one shape.
         """
         device = ranks.device
         self.networks = networks
@@ -137,10 +135,9 @@ class Engine:
         stop: bool = False,
         save: bool = False,
     ) -> StepResult:
-        """Run an update from this process's micro-batches, already on the device.
+        """Run an update from this process's micro-batches, already on the device, in an ``epoch`` from 1.
 
-        ``epoch`` (from 1) and ``steps_per_epoch`` are for the schedules of learning rate and losses. The result tells
-        all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
+        The result tells all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
         """
         self.iteration += 1
         self.batches = micro_batches
@@ -184,7 +181,7 @@ class Engine:
     ) -> tuple[dict[str, float], float, bool]:
         """Update the networks of one phase: the terms' means, the gradient's norm, and whether the update was applied.
 
-        It is left out, and buffers are as before, where a term with a weight or the norm is not finite.
+        If a weighted term or the norm is not finite, weights and buffers stay as they were.
         """
         optimizer, scaler, phase_loss = (of[phase.name] for of in (self.optimizers, self._scalers, self._losses))
         for other in self.objective.phases:

@@ -175,10 +175,7 @@ class ExponentialMovingAverage:
 
 
 def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedule:
-    """Linear warm-up to learning_rate / sqrt(warmup_steps), then learning_rate / sqrt(iteration).
-
-    Without warm-up the rate is constant (Vaswani et al., arXiv:1706.03762, section 5.3, as FastPitch uses it).
-    """
+    """Linear warm-up, if any, then learning_rate / sqrt(iteration) (arXiv:1706.03762, section 5.3); else constant."""
 
     def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         if warmup_steps == 0:
