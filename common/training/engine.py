@@ -160,9 +160,8 @@ class Engine:
                 # the next phase uses it first, while its tensors are still there.
                 order.reverse()
         names = tuple(name for batch in micro_batches for name in batch.names)
-        return StepResult(
-            self.iteration, rate, names, int(n_frames), stops > 0, saves > 0, terms, norms, skipped=tuple(skipped)
-        )
+        asked = stops > 0, saves > 0
+        return StepResult(self.iteration, rate, names, int(n_frames), *asked, terms, norms, skipped=tuple(skipped))
 
     def finish(self, result: StepResult) -> None:
         """Count an update that was skipped. InputError where too many in a row were."""
@@ -183,7 +182,8 @@ class Engine:
 
         If a weighted term or the norm is not finite, weights and buffers stay as they were.
         """
-        optimizer, scaler, phase_loss = (of[phase.name] for of in (self.optimizers, self._scalers, self._losses))
+        optimizer, scaler = self.optimizers[phase.name], self._scalers[phase.name]
+        phase_loss = self._losses[phase.name]
         for other in self.objective.phases:
             for key, parameter in self._parameters[other.name].items():
                 parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)

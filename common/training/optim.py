@@ -33,7 +33,7 @@ class _ForeachOptimizer(torch.optim.Optimizer):
     """Updates all parameters of a group together, by few operations."""
 
     DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
-    SCALARS: ClassVar = ("step",)  # states that have one value a parameter
+    SCALARS: ClassVar[tuple[str, ...]] = ("step",)  # states that have one value a parameter
 
     def __init__(self, params: Iterable[nn.Parameter], lr: float, **settings: Any) -> None:
         """``settings`` replace those of `DEFAULTS`."""

@@ -146,30 +146,20 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     )
     logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger, lock=lock)
-    logger.parameter(**command.values | _text_values(setup))
+    names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
+    logger.parameter(**command.values | {name: getattr(text, name.removeprefix("text_")) for name in names})
     if found is not None:
         _resume(trainer, *found)
     trainer.is_fine_tuning = request.initial is not None and request.resumed is None
     return trainer
 
 
-def _text_values(setup: TrainingSetup) -> dict[str, Any]:
-    """What becomes of options of text, which lists, languages and voices decide too, for the log."""
-    if (text := setup.text) is None:
-        return {}
-    values = {"input_type": text.input_type, "symbol_set": text.symbol_set, "text_cleaners": text.cleaners}
-    return values | {"g2p": text.g2p}
-
-
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
     """The longest utterance of a training and of those before it; None where one of them does not say it."""
-    if not isinstance(training_set, TextMelDataset):
-        return None
-    longest, begun = training_set.longest, request.resumed or request.initial
-    if begun is None:
-        return longest
-    before = begun[1].longest
-    return before and Longest(max(longest.frames, before.frames), max(longest.symbols, before.symbols))
+    begun = request.resumed or request.initial
+    longest = training_set.longest if isinstance(training_set, TextMelDataset) else None
+    before = longest if begun is None else begun[1].longest
+    return longest and before and Longest(max(longest.frames, before.frames), max(longest.symbols, before.symbols))
 
 
 def _config_of(found: Found | None, spec: ModelSpec) -> Any:

@@ -118,10 +118,7 @@ class Trainer:
         return notes
 
     def fit(self) -> signal.Signals | None:
-        """Train until the last epoch; returns the signal that asked to stop before it, with a checkpoint saved.
-
-        Another process's signal stops this one as SIGTERM.
-        """
+        """Train until the last epoch; returns the signal that stopped it before, SIGTERM for one to another process."""
         position, options, n_steps = self._position, self._options, self._sampler.steps_per_epoch
         last_epoch = options.epochs
         if options.epochs_this_job:
@@ -147,10 +144,14 @@ class Trainer:
                     self._finish_epoch(is_last=position.epoch == last_epoch)
                     self._position = position = Position(epoch=position.epoch + 1)
             self._reporter.wait_for_plots()
+        except OutputError as error:
+            self._reporter.failure = self._reporter.failure or error
         finally:
             self._reporter.close()
         if (failure := self._reporter.failure) is not None:
-            raise OutputError(f"{failure}; {self._how_to_resume()}")
+            saved = saved_checkpoints(options.output, self._template.model)
+            last = f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "none is saved"
+            raise OutputError(f"{failure}; {last}") from failure
         is_over = position.epoch > options.epochs or self._is_out_of_patience()
         if self._stopping and not is_over and position.epoch <= last_epoch:
             return signals.received or signal.SIGTERM
@@ -286,12 +287,10 @@ class Trainer:
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
-        batch = next(batches_of(self._validation_loader), None)
-        if batch is None:
-            return
-        with evaluation_mode(networks):
-            examples = self.engine.objective.examples(networks, batch.to(self._ranks.device))
-        self._reporter.examples(subset, examples, iteration=self.engine.iteration)
+        if (batch := next(batches_of(self._validation_loader), None)) is not None:
+            with evaluation_mode(networks):
+                examples = self.engine.objective.examples(networks, batch.to(self._ranks.device))
+            self._reporter.examples(subset, examples, iteration=self.engine.iteration)
 
     def _list_misfits(self) -> None:
         """List the transcripts of training by how badly they fit, where networks of inference have aligned them."""
@@ -307,29 +306,21 @@ class Trainer:
     def _path(self, epoch: int, iteration: int | None) -> Path:
         return checkpoint_path(self._options.output, self._template.model, epoch=epoch, iteration=iteration)
 
-    def _how_to_resume(self) -> str:
-        """What is saved, for whoever cannot write something, as on a full disk."""
-        saved = saved_checkpoints(self._options.output, self._template.model)
-        return f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "nothing is saved"
-
     def _save(self, *, rolling: bool, is_best: bool = False) -> None:
         """Write a checkpoint of a finished epoch, or a rolling one within it, and remove those that it replaces."""
         engine, random_states = self.engine, self._ranks.gather(_random_state(self._ranks.device))
         own = {"global_batch": self._sampler.global_batch, "random": random_states}
         own |= {"best": self._best, "history": self._history}
-        try:
+        if self._ranks.is_main:
+            checkpoint = replace(
+                self._template,
+                networks={name: network.state_dict() for name, network in engine.networks.items()},
+                ema=None if engine.ema is None else engine.ema.averages,
+                training=engine.state() | asdict(self._position) | own,
+            )
             with writing(self._options.output):
-                if self._ranks.is_main:
-                    checkpoint = replace(
-                        self._template,
-                        networks={name: network.state_dict() for name, network in engine.networks.items()},
-                        ema=None if engine.ema is None else engine.ema.averages,
-                        training=engine.state() | asdict(self._position) | own,
-                    )
-                    self._write(checkpoint, rolling=rolling, is_best=is_best)
-            self._ranks.gather(None)
-        except OutputError as error:
-            raise OutputError(f"{error}; {self._how_to_resume()}") from error
+                self._write(checkpoint, rolling=rolling, is_best=is_best)
+        self._ranks.gather(None)
         self._saved_at, self._is_due = time.monotonic(), False
 
     def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:

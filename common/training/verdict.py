@@ -30,10 +30,9 @@ def describe_training(
     seconds_left: float,
     adversarial: bool = False,
 ) -> str:
-    """Say in one line how a training goes whose last validation is the last of ``history``.
-
-    A first record of epoch 0 is of the checkpoint that the training started from. ``metric`` selects the best
-    checkpoint, which is of the epoch ``best_kept``. The losses of ``adversarial`` networks say little of their sound.
+    """Say in one line how a training goes by the last of its validations; a first one of epoch 0 is of what it
+    started from. ``metric`` selects the best checkpoint, of the epoch ``best_kept``. Losses of ``adversarial`` networks
+    say little of their sound.
     """
     last, parts, found = history[-1], [], True
     diagonality, unattended = _attention(last)
