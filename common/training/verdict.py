@@ -42,7 +42,7 @@ def describe_training(
         figures += "" if unattended is None else f", unattended phones {100 * unattended:.0f} %"
         parts = [f"{'alignment found' if found else 'no alignment yet'} ({figures})"]
     if history[0]["epoch"] == 0 and None not in (pair := [metric.value(history[0]), metric.value(last)]):
-        parts += [f"{metric.name} {pair[1]:.2f}, at the start {pair[0]:.2f}"] if len(history) > 1 else []
+        parts += [f"{metric.name} {pair[1]:.2f}, at the start {pair[0]:.2f}"]
     parts += _trend(history, metric, is_aligned=found, best_kept=best_kept, adversarial=adversarial)
     parts += [f"time left {duration(seconds_left)}"] if seconds_left > 0 else []
     return f"epoch {last['epoch']:.0f}: {'; '.join(parts)}" if parts else ""
@@ -53,8 +53,8 @@ def has_alignment(history: Sequence[Record], aligned: Aligned) -> bool:
 
     One that the training starts with sets the limit of unattended symbols: clips of a new voice may lack some.
     """
-    first, unread = _attention(history[0])
-    starts_aligned = history[0]["epoch"] == 0 and first is not None and first >= aligned.diagonality
+    first, unread = _attention(history[0]) if history else (None, None)
+    starts_aligned = first is not None and history[0]["epoch"] == 0 and first >= aligned.diagonality
     limit = max(aligned.unattended, (unread or 0.0) / LOST) if starts_aligned else aligned.unattended
     found = False
     for diagonality, unattended in map(_attention, history):
