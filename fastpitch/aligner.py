@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.errors import InputError
+from common.nn.alignment_search import durations_of_path, find_path
 from common.nn.layers import TimeConv, mask_from_lengths
-from fastpitch.alignment_search import durations_of_path, find_path
 
 _N_CHANNELS = 80  # of the space in which frames and tokens are compared
 _SCALE = 0.0005  # of squared distances

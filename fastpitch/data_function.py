@@ -25,11 +25,11 @@ from common.nn.alignment import interpolated_prior
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable
+from fastpitch.arg_parser import PITCH_CACHE, TrainingOptions
 from fastpitch.config import ModelConfig
 from fastpitch.initial_voice import InitialVoice, voice_of
 from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.options import PITCH_CACHE, TrainingOptions
 from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, columns_of, read_list, speaker_id
 
 

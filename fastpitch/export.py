@@ -15,7 +15,8 @@ from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
-from fastpitch.prosody import SpeakerPitch, whole_frames
+from fastpitch.prosody import whole_frames
+from fastpitch.prosody_transforms import SpeakerPitch
 
 
 class _RowConvolution(nn.Module):
@@ -228,12 +229,12 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     return Exports((part,), description)
 
 
-class ExportedFastPitch(SpeakerPitch):
+class ExportedNetwork(SpeakerPitch):
     """An exported FastPitch, which speaks as the network does."""
 
     def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run, self._inputs = run, description["inputs"]
-        self.n_speakers = config.n_speakers
+        self.n_speakers, self.energy_conditioning = config.n_speakers, config.energy_conditioning
         self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
         self._graph = copy(self)  # with the statistics of the pitch that the file takes and gives

@@ -12,10 +12,10 @@ from common.errors import InputError
 from common.nn.layers import rows_by_name
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
+from fastpitch.arg_parser import TrainingOptions
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.initial_voice import InitialVoice, voice_of
 from fastpitch.model import FastPitch
-from fastpitch.options import TrainingOptions
 
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"

@@ -12,9 +12,9 @@ from common.training.adversarial import discriminator_loss, feature_loss, genera
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
 from common.training.verdict import Aligned
 from fastpitch.aligner import binarization_sum, forward_sum_losses
+from fastpitch.arg_parser import LossScales, TrainingOptions
 from fastpitch.discriminator import cut_windows
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
-from fastpitch.options import LossScales, TrainingOptions
 
 _LABELS = {  # on stdout
     "mel_loss": "mel loss",

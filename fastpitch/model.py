@@ -21,7 +21,6 @@ from fastpitch.aligner import Alignment, ConvAttention, misfits
 from fastpitch.config import ModelConfig
 from fastpitch.discriminator import MelDiscriminator
 from fastpitch.prosody import (
-    SpeakerPitch,
     TemporalPredictor,
     durations_from_logs,
     energies_of_tokens,
@@ -29,6 +28,7 @@ from fastpitch.prosody import (
     regulate_length,
     whole_frames,
 )
+from fastpitch.prosody_transforms import SpeakerPitch
 from fastpitch.transformer import FFTransformer, TransformerConfig
 
 
@@ -61,7 +61,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         super().__init__()
         width = config.symbols_embedding_dim
         self.mask_convolutions = config.mask_convolutions
-        self.n_speakers = config.n_speakers
+        self.n_speakers, self.energy_conditioning = config.n_speakers, config.energy_conditioning
         self.speaker_emb_weight = config.speaker_emb_weight
         if config.symbol_type == "pf":
             embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
@@ -234,10 +234,6 @@ class FastPitch(SpeakerPitch, nn.Module):
             pitch_hz=pitch_hz,
             decoded_energy=decoded_energy,
         )
-
-    def prepare_for_inference(self) -> None:
-        """Nothing to fold: the network is used as it was trained, with dropout off."""
-        self.eval()
 
 
 def to_torchscript(network: FastPitch) -> FastPitch:

@@ -18,13 +18,15 @@ from common.text.symbols import EDGE_SILENCE, SILENCES, canonical_phone, get_sym
 from common.text.teacher import text_of_teacher
 from common.training.optim import Optimization, inverse_sqrt_schedule
 from common.training.settings import MelSource, TrainingRequest, TrainingSetup, stored_mels
+from fastpitch.arg_parser import TrainingOptions
 from fastpitch.config import ModelConfig
+from fastpitch.data_function import compute_statistics
+from fastpitch.fine_tuning import set_up_networks
 from fastpitch.initial_voice import InitialVoice, voice_of
-from fastpitch.options import TrainingOptions
 from fastpitch.training_list import read_list, speaker_names, with_labels
 
 
-def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
+def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
     """Architecture and text front end of the voice to start from, as defaults of the options."""
     if initial is None:
         return {}
@@ -69,7 +71,15 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     audio = _mels(request, "wav" in entries[0].fields, voice)
     options = replace(options, architecture=_architecture(options, audio, text))
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
-    return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
+    return TrainingSetup(
+        options,
+        audio,
+        text,
+        Optimization(schedule),
+        notes=notes,
+        set_up_networks=set_up_networks,
+        compute_statistics=compute_statistics,
+    )
 
 
 def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextConfig | None:

@@ -16,7 +16,7 @@ from common.audio.wav import resample
 from common.data.batch import Batch
 from common.data.filelist import Filelists
 from common.data.recordings import SILENCE, RecordingDataset
-from harmonic.options import PITCH_CACHE, TrainingOptions
+from harmonic.arg_parser import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
 CONTEXT = 3  # frames on each side of a segment, which the network reads and the loss leaves out
@@ -126,3 +126,6 @@ def _pitch_at(pitch: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
     between = torch.lerp(log_pitch[before], log_pitch[after], (places - before).clamp(0, 1)).exp()
     nearest = places.round().clamp(0, last).long()
     return between, ((pitch[nearest] > 0) & (places < last + 0.5)).float()
+
+
+build_dataset = HarmonicDataset

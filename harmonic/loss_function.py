@@ -14,9 +14,9 @@ from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.training.adversarial import AdversarialObjective
 from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices
+from harmonic.arg_parser import TrainingOptions
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import PitchOutput, pitch_grid
-from harmonic.options import TrainingOptions
 from harmonic.source import HIGHEST, LOWEST
 
 _CORRECTIONS = 1  # mel corrections in training
@@ -208,3 +208,6 @@ def _utterance(batch: HarmonicBatch, index: int, extractor: MelExtractor) -> Har
         voicing=batch.voicing[index : index + 1, :n_frames],
         mels=None if batch.mels is None else batch.mels[index : index + 1, :, :n_frames],
     )
+
+
+build_objective = HarmonicObjective

@@ -15,10 +15,10 @@ from common.audio.mel import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig
 from common.nn.discriminators import build_discriminators
 from common.nn.layers import SeededNoise, mask_from_lengths
-from common.synthesis.vocoder import VocoderSettings
+from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
+from harmonic.arg_parser import InferenceOptions
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
-from harmonic.options import InferenceOptions
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
 
 _PITCH_KERNEL, _PITCH_LAYERS = 5, 3
@@ -151,7 +151,7 @@ class Fourier(nn.Module):
         return torch.polar(magnitude, phase)
 
 
-class HarmonicVocoder(nn.Module):
+class HarmonicVocoder(MelToWave, nn.Module):
     """Mel to wave: a network filters harmonics of a pitch and noise in frequency, as vocoders of the source-filter
     kind do (Neural Homomorphic Vocoder, DDSP, HiFTNet arXiv:2309.09493); then the wave's own mel is corrected.
 
@@ -279,9 +279,10 @@ class HarmonicVocoder(nn.Module):
             wave = wave * mask_from_lengths(lengths * hop, wave.size(1))
         return wave
 
-    def prepare_for_inference(self) -> None:
-        """Nothing is to be folded."""
-        self.eval()
+    def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
+        """The seed of the noise, and the corrections."""
+        given, context = {"corrections": options.mel_corrections, "seed": seed}, context_frames(self.config, self.audio)
+        return VocoderSettings(given, context=context, positional=True, tracked=True, windows=options.mel_corrections)
 
     def _spectrum(self, wave: Tensor) -> Any:
         """wave (B, T) -> (B, F, bins) complex, of windowed frames."""
@@ -338,9 +339,3 @@ def build_networks(
     if config.discriminators is not None and not inference:
         networks |= build_discriminators(config.discriminators)
     return networks
-
-
-def vocoder_settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
-    """Settings of ``HarmonicVocoder.infer``."""
-    infer = {"corrections": options.mel_corrections, "seed": seed}
-    return VocoderSettings(infer=infer, positional=True, tracked=True, windows=options.mel_corrections)

@@ -11,7 +11,7 @@ from common.audio.mel import MelExtractor
 from common.data.batch import Batch
 from common.data.filelist import Filelists
 from common.data.recordings import SILENCE, RecordingDataset
-from hifigan.options import TrainingOptions
+from hifigan.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -80,3 +80,6 @@ class HifiganDataset(RecordingDataset):
         """wave (T,), mel (n_mels, T / hop) -> a batch of one."""
         lengths, mels = torch.tensor([len(wave)]), None if mel is None else mel[None]
         return HifiganBatch((self.name(index),), wave[None], lengths, self.audio.hop_length, mels)
+
+
+build_dataset = HifiganDataset

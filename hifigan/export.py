@@ -7,8 +7,9 @@ import torch
 
 from common.checkpoints.exported import WAVE, Exports, OnnxForm, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
+from common.synthesis.networks import ExportedVocoder
 from hifigan.config import ModelConfig
-from hifigan.model import Generator
+from hifigan.model import Generator, context_frames
 
 # Masks before every convolution, as PyTorch's network has them, cost a narrow generator a quarter of its time here. So
 # each utterance of a padded batch is cut out and spoken alone; utterances of one length are spoken in one turn.
@@ -88,4 +89,10 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
         onnx_form=onnx_form,
         quantization=Quantization(True, lambda mels: [(mel[None], torch.tensor([mel.size(1)])) for mel in mels]),
     )
-    return Exports((part,))
+    return Exports((part,), {"context_frames": context_frames(config)})
+
+
+class ExportedNetwork(ExportedVocoder):
+    """An exported generator, which makes the sound that the network does."""
+
+    settings = Generator.settings

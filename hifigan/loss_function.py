@@ -11,8 +11,8 @@ from common.data.recordings import input_mel_extractor
 from common.nn.layers import mask_from_lengths
 from common.training.adversarial import AdversarialObjective
 from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices
+from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
-from hifigan.options import TrainingOptions
 
 MEL_WEIGHT = 45.0
 
@@ -86,3 +86,6 @@ class HifiganObjective(AdversarialObjective):
         n_frames = batch.audio.size(1) // batch.hop_length
         # The centered framing has one frame more, behind the last sample.
         return self._input_mel.to(batch.audio.device)(batch.audio, lengths)[:, :, :n_frames]
+
+
+build_objective = HifiganObjective

@@ -1,6 +1,7 @@
 """HiFi-GAN's generator: mel-spectrogram to wave by transposed convolutions and dilated residual blocks."""
 
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,9 +13,10 @@ from common.errors import OptionError
 from common.nn.discriminators import build_discriminators
 from common.nn.layers import channels_last, mask_from_lengths, prefers_channels_last, zero_where
 from common.nn.weight_norm import WeightNorm, fold_weight_norm
+from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
+from hifigan.arg_parser import InferenceOptions, TrainingOptions
 from hifigan.config import ModelConfig
-from hifigan.options import TrainingOptions
 
 _OUTER_KERNEL = 7  # of the first and the last convolution
 _AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose
@@ -98,7 +100,7 @@ class ReceptiveFields(nn.ModuleList):
         return total.div_(n_blocks)
 
 
-class Generator(nn.Module):
+class Generator(MelToWave, nn.Module):
     """Mel-spectrogram to wave (section 2.2 of the paper, arXiv:2010.05646).
 
     The authors' initial weights, drawn from N(0, 0.01), never had an effect: weight norm overwrote them with what
@@ -109,6 +111,7 @@ class Generator(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        self.config = config
         width = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
         self.rates = config.upsample_rates
@@ -157,6 +160,11 @@ class Generator(nn.Module):
         return self.forward(mel, lengths)
 
     @torch.jit.unused
+    def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
+        """Nothing is random; pieces of a mel are read with what surrounds them."""
+        return VocoderSettings(context=context_frames(self.config))
+
+    @torch.jit.unused
     def prepare_for_inference(self) -> None:
         """Fold weight norm into plain weights; the network cannot be trained afterwards."""
         self.eval()
@@ -186,8 +194,8 @@ def build_networks(
     return networks
 
 
-def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
-    """Mel frames on each side that a frame's samples depend on; the same for any ``audio``.
+def context_frames(config: ModelConfig) -> int:
+    """Mel frames on each side that a frame's samples depend on.
 
     Followed from the last convolution to the first, as the positions beyond a frame's own that are read at each rate.
     A convolution of kernel size k and dilation d adds d (k - 1) / 2, a block those of its convolutions, and of the

@@ -15,8 +15,9 @@ from common.options import options_of, read_value
 from common.training.optim import Optimization, exponential_schedule
 from common.training.options import RunOptions
 from common.training.settings import TrainingRequest, TrainingSetup, stored_mels
+from hifigan.arg_parser import ADAM_BETAS, SEGMENT_SIZE, TrainingOptions
 from hifigan.config import AUDIO_KEYS, PRESETS, PUBLISHED_MELS, ModelConfig
-from hifigan.options import ADAM_BETAS, SEGMENT_SIZE, TrainingOptions
+from hifigan.model import set_up_networks
 
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
 # Keys of config.json that are not the options' names, and those that say nothing of them.
@@ -25,7 +26,7 @@ _OPTIONS |= {"fmax_for_loss": "mel_fmax_loss", "fmax_loss": "mel_fmax_loss"}
 _IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
 
 
-def defaults_of_file(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
+def find_defaults(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
     """What the file of --hifigan-config, in the form of the authors' config.json, says of options, by name.
 
     Raises InputError where it is no such file, has unknown keys, or values that an option cannot have.
@@ -76,6 +77,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         optimization=Optimization(schedule, betas=options.adam_betas, eps=1e-8),
         same_shapes=True,
         adaptable=("framing", "peak") if options.fine_tuning else (),
+        set_up_networks=set_up_networks,
     )
 
 

@@ -16,9 +16,9 @@ from common.data.filelist import Filelists, paths_of
 from common.errors import InputError, shown
 from common.progress import warn
 from common.text.symbols import name_counts
+from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.manifest import Entry, check_english, select_entries
-from jasper.options import TrainingOptions
 from jasper.text import Labels, is_english
 from jasper.waveform import load_recording, perturb
 
@@ -158,3 +158,6 @@ class JasperDataset:
         needed = len(tokens) + int((tokens[1:] == tokens[:-1]).sum())
         n_frames = -(-n_samples // self._model.features.hop_length)
         return self._model.n_outputs(n_frames) >= needed
+
+
+build_dataset = JasperDataset

@@ -7,11 +7,11 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.recognition.recognizer import error_counts
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
 from jasper.features import JasperFeatures
 from jasper.model import Jasper, JasperOutput
-from jasper.options import TrainingOptions
 
 _N_EXAMPLES = 3
 

@@ -8,8 +8,8 @@ from common.nn.layers import rows_by_name
 from common.text.config import TextConfig
 from common.training.optim import Optimization, Schedule
 from common.training.settings import TrainingRequest, TrainingSetup
+from jasper.arg_parser import TrainingOptions
 from jasper.config import ModelConfig
-from jasper.options import TrainingOptions
 from jasper.yaml_config import load_config
 
 _BLANK = "blank"  # of CTC, after the labels
@@ -31,6 +31,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         text=None,
         optimization=Optimization(schedule, betas=betas, eps=1e-8),
         same_shapes=settings.input_train.audio_dataset.pad_to_max_duration,
+        adapt=adapt,
     )
 
 

@@ -12,7 +12,7 @@ from common.data.filelist import FilelistEntry, Filelists, first_fields, paths_o
 from common.data.text_mel import TextMelBatch, TextMelDataset
 from common.errors import InputError
 from common.text.config import TextConfig
-from tacotron2.options import TrainingOptions
+from tacotron2.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)

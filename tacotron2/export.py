@@ -90,7 +90,7 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
     return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
 
 
-class ExportedTacotron2(Inference):
+class ExportedNetwork(Inference):
     """The parts of an exported Tacotron 2, which speak as the network does."""
 
     def __init__(

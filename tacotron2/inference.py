@@ -3,8 +3,6 @@
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,10 +10,11 @@ from torch import Tensor
 
 from common.nn.layers import mask_from_lengths
 from common.synthesis.cuda_graphs import GraphRecorder
+from common.synthesis.networks import TextToMel
 from common.synthesis.utterances import Controls, MelOutput
+from tacotron2.arg_parser import InferenceOptions
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoder, PrenetMasks
-from tacotron2.options import InferenceOptions
 from tacotron2.step import DecoderStep
 
 SYMBOL_STEP = 32  # numbers of symbols that are recorded are multiples of it
@@ -184,7 +183,7 @@ def decode(steps: Steps, draw_masks: DrawMasks, *, max_steps: int, stop_early: b
     return outputs[:n_steps].transpose(0, 1), alignments[:n_steps].transpose(0, 1)
 
 
-class Inference(ABC):
+class Inference(TextToMel):
     """What infers, given an encoder with a decoder, and a postnet."""
 
     config: ModelConfig
@@ -206,8 +205,9 @@ class Inference(ABC):
         config, controls = self.config, controls or Controls()
         if draw_masks is None:
             draw_masks = functools.partial(PrenetMasks(config.prenet_dim, seed=controls.seed).draw, tokens.device)
-        max_steps = config.max_decoder_steps if controls.max_decoder_steps is None else controls.max_decoder_steps
-        threshold = config.gate_threshold if controls.gate_threshold is None else controls.gate_threshold
+        options = controls.options or InferenceOptions()
+        max_steps = config.max_decoder_steps if options.max_decoder_steps is None else options.max_decoder_steps
+        threshold = config.gate_threshold if options.gate_threshold is None else options.gate_threshold
         steps = self.begin(tokens, lengths, gate_threshold=threshold)
         stop_early = not config.decoder_no_early_stopping
         outputs, alignments = decode(steps, draw_masks, max_steps=max_steps, stop_early=stop_early)
@@ -236,8 +236,3 @@ def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_len
     chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)
     durations = torch.zeros(len(alignments), alignments.size(2), dtype=torch.int64, device=alignments.device)
     return durations.scatter_add_(1, chosen, frames.long())
-
-
-def controls(options: InferenceOptions, network: Any, config: ModelConfig, *, where: Path) -> Controls:
-    """The controls of the options, whatever the checkpoint."""
-    return Controls(max_decoder_steps=options.max_decoder_steps, gate_threshold=options.gate_threshold)

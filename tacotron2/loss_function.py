@@ -8,9 +8,9 @@ from common.nn.alignment import diagonality, distance_from_diagonal, focus_rate
 from common.nn.layers import mask_from_lengths
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
 from common.training.verdict import Aligned
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import TrainingOutput
-from tacotron2.options import TrainingOptions
 
 FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
 
@@ -115,3 +115,6 @@ def _example(out: TrainingOutput, batch: Tacotron2Batch, index: int) -> Example:
         alignment=cut(out.alignments, index, n_tokens)[:n_frames],
         curves={"gate": {"probability of the end": cut(out.gate_logits, index, n_frames).sigmoid()}},
     )
+
+
+build_objective = Tacotron2Objective

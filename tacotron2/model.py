@@ -90,9 +90,11 @@ class Tacotron2(Inference, nn.Module):
         begin = self._graphs.begin if memory.is_cuda else DecoderSteps
         return begin(self.decoder, memory, lengths, config=self.config, gate_threshold=gate_threshold)
 
-    def prepare_for_inference(self) -> None:
-        """Evaluation mode; nothing needs folding."""
-        self.eval()
+    @torch.inference_mode()
+    def teach(self, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
+        """`teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
+        batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
+        return self.teacher_forced(join_batches(batches).to(mels[0].device))
 
 
 def build_networks(
@@ -101,10 +103,3 @@ def build_networks(
     """A new Tacotron 2 with random weights; ``text`` None leaves the number of symbols unchecked."""
     check_model(config, audio, text)
     return {"tacotron2": Tacotron2(config)}
-
-
-@torch.inference_mode()
-def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
-    """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
-    batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
-    return network.teacher_forced(join_batches(batches).to(mels[0].device))

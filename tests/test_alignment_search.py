@@ -8,7 +8,7 @@ import torch
 from golden_files import group, read_case
 from torch import Tensor
 
-from fastpitch.alignment_search import durations_of_path, find_path, find_path_compiled, find_path_vectorized
+from common.nn.alignment_search import durations_of_path, find_path, find_path_compiled, find_path_vectorized
 
 SEARCHES = pytest.mark.parametrize("search", [find_path_compiled, find_path_vectorized])
 

@@ -28,6 +28,7 @@ from common.text.front_end import TextFrontEnd
 from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
 from hifigan import model as hifigan
+from tacotron2.arg_parser import InferenceOptions as Tacotron2Options
 from tacotron2.model import Tacotron2
 from waveglow import model as waveglow
 
@@ -231,8 +232,8 @@ def test_a_run_in_which_every_phrase_was_cut_fails_and_keeps_what_it_made(speak:
 
 def test_tacotron_2_obeys_its_options_and_the_seed(speak: Speak, networks: dict[str, nn.Module]):
     for options, controls in (
-        ("--gate-threshold 0.3", Controls(gate_threshold=0.3, seed=1234)),
-        ("--max-decoder-steps 30 --seed 5", Controls(max_decoder_steps=30, seed=5)),
+        ("--gate-threshold 0.3", Controls(options=Tacotron2Options(gate_threshold=0.3), seed=1234)),
+        ("--max-decoder-steps 30 --seed 5", Controls(options=Tacotron2Options(max_decoder_steps=30), seed=5)),
     ):
         for text, (mel, _) in zip(TEXTS, speak("Tacotron2", "--griffin-lim-iters", "1", *options.split())):
             expected = mel_truth(networks["Tacotron2"], text, controls)

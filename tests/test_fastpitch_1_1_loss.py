@@ -14,10 +14,10 @@ from toy import split, toy_engine
 
 from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
+from fastpitch.arg_parser import LossScales
 from fastpitch.discriminator import WINDOW, MelDiscriminator, cut_windows
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput
-from fastpitch.options import LossScales
 
 FOLDER = "fastpitch_1_1"
 PHASE = "fastpitch"

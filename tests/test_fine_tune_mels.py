@@ -81,13 +81,13 @@ def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]
     """Each clip by itself, from its own durations and pitch."""
     corpus, path = voice
     checkpoint, spec = load_checkpoint(path), get_model("FastPitch")
-    config = from_plain(spec.config, checkpoint.config, where="")
-    networks = spec.build_networks(config, checkpoint.audio, checkpoint.text)
+    config = from_plain(spec.config.ModelConfig, checkpoint.config, where="")
+    networks = spec.model.build_networks(config, checkpoint.audio, checkpoint.text)
     network = networks["fastpitch"].eval()
     network.load_state_dict((checkpoint.ema if ema else checkpoint.networks)["fastpitch"])
     mels = {}
     for name in ("train.txt", "val.txt"):
-        dataset = spec.inference.teacher_forced_dataset(
+        dataset = spec.data_function.teacher_forced_dataset(
             corpus,
             corpus / name,
             config=config,

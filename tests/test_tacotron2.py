@@ -21,6 +21,7 @@ from torch import Tensor
 from common.config import from_plain
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
+from tacotron2.arg_parser import InferenceOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import PRENET_LAYERS
 from tacotron2.inference import durations_from_alignments
@@ -203,6 +204,6 @@ def test_an_utterance_has_at_least_one_frame_and_is_not_finished_at_the_last_ste
     network, batch = tiny_network(), tiny_batch([(6, 1), (9, 1)])
     with torch.no_grad():
         network.decoder.gate_layer.linear_layer.bias.fill_(bias)
-    out = network.infer(batch.tokens, batch.token_lengths, Controls(max_decoder_steps=70))
+    out = network.infer(batch.tokens, batch.token_lengths, Controls(options=InferenceOptions(max_decoder_steps=70)))
     assert (out.finished.tolist(), out.lengths.tolist()) == ([finished] * 2, [n_frames] * 2)
     assert out.mel.shape == (2, TINY.n_mel_channels, n_frames) and out.frames.sum(1).tolist() == [n_frames] * 2

@@ -5,6 +5,7 @@ import torch
 from tiny_tacotron2 import tiny_batch, tiny_network, without_dropout
 
 from common.synthesis.utterances import Controls, MelOutput
+from tacotron2.arg_parser import InferenceOptions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device")]
 
@@ -21,7 +22,7 @@ def spoken(device: str, *, stop_early: bool) -> MelOutput:
     """A hundred steps, which is more than one draw of the prenet's masks."""
     network = tiny_network(decoder_no_early_stopping=not stop_early).to(device)
     batch = tiny_batch([(5, 1), (11, 1), (3, 1)]).to(torch.device(device))
-    return network.infer(batch.tokens, batch.token_lengths, Controls(max_decoder_steps=100))
+    return network.infer(batch.tokens, batch.token_lengths, Controls(options=InferenceOptions(max_decoder_steps=100)))
 
 
 @pytest.mark.parametrize("stop_early", [True, False])

@@ -15,7 +15,7 @@ from common.training.objective import Networks
 def build(model: str, config: Any, audio: AudioConfig, text: TextConfig | None = None, *, seed: int = 0) -> Networks:
     """All networks of a model, by name, with weights of a seed."""
     torch.manual_seed(seed)
-    return get_model(model).build_networks(config, audio, text)
+    return get_model(model).model.build_networks(config, audio, text)
 
 
 def save_networks(

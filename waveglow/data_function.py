@@ -7,7 +7,7 @@ from torch import Tensor
 
 from common.data.batch import Batch
 from common.data.recordings import RecordingDataset
-from waveglow.options import TrainingOptions
+from waveglow.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -45,3 +45,6 @@ class WaveGlowDataset(RecordingDataset):
         start = self.random_start(index, last=self.lengths[index] - size, epoch=epoch)
         segment = self.load(index, start=start, n_samples=size)
         return WaveGlowBatch((self.name(index),), segment[None], self.audio.hop_length)
+
+
+build_dataset = WaveGlowDataset

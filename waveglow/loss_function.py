@@ -9,9 +9,9 @@ from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.errors import InputError
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, example_indices
+from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
-from waveglow.options import TrainingOptions
 
 _EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
 
@@ -72,3 +72,6 @@ def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
     with torch.autocast(out.z.device.type, enabled=False):
         scales = torch.stack([log_s.sum() for log_s in out.log_s]).sum()
         return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()
+
+
+build_objective = WaveGlowObjective

@@ -21,10 +21,10 @@ from common.nn.layers import (
     zero_where,
 )
 from common.nn.weight_norm import WeightNormConv1d, fold_weight_norm
-from common.synthesis.vocoder import VocoderSettings
+from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
+from waveglow.arg_parser import InferenceOptions
 from waveglow.config import SIGMA_INFER as SIGMA_INFER, ModelConfig as ModelConfig
-from waveglow.options import InferenceOptions
 
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
 
@@ -129,7 +129,7 @@ class Upsampling(nn.ConvTranspose1d):
         return F.conv_transpose2d(rows, self.weight.unsqueeze(2), self.bias, (1, self.stride[0])).squeeze(2)
 
 
-class WaveGlow(nn.Module):
+class WaveGlow(MelToWave, nn.Module):
     """Sound and mel-spectrogram to noise, for training, and noise and mel-spectrogram to sound.
 
     Source: Prenger et al., WaveGlow: a flow-based generative network for speech synthesis (2018).
@@ -240,6 +240,14 @@ class WaveGlow(nn.Module):
         wave = z if padding is None else z.masked_fill(padding, 0.0)
         return wave.transpose(1, 2).flatten(1)
 
+    def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
+        """Noise and its seed; raises OptionError where --wn-channels are not the checkpoint's."""
+        if options.wn_channels not in (None, self.config.wn_channels):
+            raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {self.config.wn_channels}")
+        given = {"sigma": options.sigma_infer, "seed": seed, "chunk_frames": options.chunk_frames}
+        context = context_frames(self.config, self.hop_length)
+        return VocoderSettings(infer=given, silent={"sigma": 0.0}, context=context, positional=True)
+
     def prepare_for_inference(self) -> None:
         """Fold weight norm and invert the 1x1 convolutions; the network cannot be trained afterwards."""
         self.eval()
@@ -266,13 +274,13 @@ def grouped(spectrum: Tensor, n_group: int, first: int, last: int) -> Tensor:
     return groups.transpose(2, 3).flatten(2).transpose(1, 2)
 
 
-def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
+def context_frames(config: ModelConfig, hop_length: int) -> int:
     """Mel frames on each side that a frame's samples depend on; they depend on the noise of no other frames either.
 
     Every flow's network reads ``config.context`` positions on either side of those that the flow changes, and flows
     read what others have changed, so that these add up. The upsampling reads frames before a sample's own.
     """
-    per_frame = audio.hop_length // config.n_group  # positions
+    per_frame = hop_length // config.n_group  # positions
     return -(-config.n_flows * config.context // per_frame) + UPSAMPLING_FRAMES - 1
 
 
@@ -291,11 +299,3 @@ def build_networks(
     if audio.hop_length % config.n_group:
         raise OptionError(f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length}")
     return {"waveglow": WaveGlow(config, hop_length=audio.hop_length)}
-
-
-def vocoder_settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
-    """Settings of ``WaveGlow.infer``; raises OptionError where --wn-channels are not the checkpoint's."""
-    if options.wn_channels not in (None, config.wn_channels):
-        raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {config.wn_channels}")
-    settings = {"sigma": options.sigma_infer, "seed": seed, "chunk_frames": options.chunk_frames}
-    return VocoderSettings(infer=settings, silent={"sigma": 0.0}, positional=True)

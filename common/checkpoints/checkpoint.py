@@ -94,7 +94,9 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
     model, config, networks = payload["model"], payload["config"], payload["networks"]
     if model not in (known := available_models()):
         raise CheckpointError(f"{where}: of the model {shown(model)}, expected one of {', '.join(known)}")
-    from_plain(get_model(model).config, config["model"], where=f"{where}: config.model", error=CheckpointError)
+    from_plain(
+        get_model(model).config.ModelConfig, config["model"], where=f"{where}: config.model", error=CheckpointError
+    )
     audio = from_plain(AudioConfig, config["audio"], where=f"{where}: config.audio", error=CheckpointError)
     text = config["text"]
     if text is not None:

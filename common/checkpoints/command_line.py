@@ -87,5 +87,5 @@ def check_ema(opened: "Sequence[LoadedCheckpoint]") -> None:
 
 def architecture_answers(models: Sequence[ModelSpec]) -> dict[str, str]:
     """Answers to the options of architectures, which the originals had at inference and checkpoints hold here."""
-    names = {field.name for spec in models for field in fields(spec.config)}
+    names = {field.name for spec in models for field in fields(spec.config.ModelConfig)}
     return {option_of(name): "the checkpoint holds the architecture; leave it out" for name in sorted(names)}

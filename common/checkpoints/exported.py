@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, Weights, plain_configs, read_own
-from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError, reason, shown
 from common.files import check_file
 from common.text.front_end import TextFrontEnd
@@ -179,11 +178,8 @@ class Exports:
     noise: Callable[[int, int], Tensor] | None = None  # (frames, seed) -> what speaking gives as the input ``noise``
 
 
-def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
-    """What a file says of the stripped checkpoint that it is made of, in plain types.
-
-    ``context`` is that of `VocoderSpec.context`, frames.
-    """
+def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
+    """What a file says of the stripped checkpoint that it is made of, in plain types."""
     assert checkpoint.stripped is not None
     text = checkpoint.text
     ((network, state),) = checkpoint.networks.items()
@@ -193,7 +189,8 @@ def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
         **plain_configs(checkpoint),
         "ema": checkpoint.stripped.ema,
         "symbols": None if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols,
-        "context_frames": context,
+        "context_frames": None,
+        **exports.description,
     }
     return description | {"fingerprint": _fingerprint(description, state)}
 
@@ -214,7 +211,6 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
         "parts": [one.name for one in exports.parts],
         "inputs": part.inputs,
         "outputs": part.outputs,
-        **exports.description,
     }
 
 
@@ -277,22 +273,3 @@ def payload_of(description: dict[str, Any], networks: Weights) -> dict[str, Any]
     """The dict of the stripped checkpoint that a description is of, as `save_checkpoint` writes it."""
     parts = {"networks": networks, "ema": None, "training": None}
     return description | parts | {"format": FORMAT_VERSION, "stripped": {"dtype": "float32", "ema": description["ema"]}}
-
-
-class ExportedVocoder:
-    """An exported vocoder, which makes the sound that the network does."""
-
-    def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
-        self._run, self.config, self.description = run, config, description
-        self.audio: AudioConfig = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
-
-    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
-        return self.run(mel, lengths)
-
-    def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
-        """`infer` with the file's further ``inputs``."""
-        if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        given = {"mel": mel.float(), **inputs, "lengths": lengths}
-        return self._run({name: value.contiguous() for name, value in given.items()})["wave"]

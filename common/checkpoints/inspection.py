@@ -44,7 +44,7 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         "layout": checkpoint.layout,
         "foreign": checkpoint.layout not in (OWN_LAYOUT, SAFETENSORS_LAYOUT),
         "stripped": None if checkpoint.stripped is None else to_plain(checkpoint.stripped),
-        "config": to_plain(from_plain(spec.config, checkpoint.config, where=str(path))),
+        "config": to_plain(from_plain(spec.config.ModelConfig, checkpoint.config, where=str(path))),
         "assumed_config": list(checkpoint.assumed_config),
         "parameters": {name: sum(one.numel() for one in networks[name].parameters()) for name in checkpoint.networks},
         "audio": to_plain(checkpoint.audio),

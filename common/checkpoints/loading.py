@@ -84,7 +84,7 @@ def load_networks(
         weights = {**weights, **(checkpoint.ema or {})}
     networks = new_networks(checkpoint, where=where, device="cpu", inference=True)
     load_weights(networks, weights, where=where, shared=shared)
-    config = from_plain(get_model(checkpoint.model).config, checkpoint.config, where=where)
+    config = from_plain(get_model(checkpoint.model).config.ModelConfig, checkpoint.config, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 
 
@@ -94,11 +94,11 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", in
     With ``inference`` those that only training needs are left out, as they are where the checkpoint holds one alone.
     """
     spec = get_model(checkpoint.model)
-    config = from_plain(spec.config, checkpoint.config, where=where)
+    config = from_plain(spec.config.ModelConfig, checkpoint.config, where=where)
     inference = inference or len(checkpoint.networks) == 1
     try:
         with torch.device(device), naming_errors(where, error=CheckpointError):
-            return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference)
+            return spec.model.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference)
     except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:  # of PyTorch's modules
         raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error
 
@@ -125,14 +125,14 @@ def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) 
         network: Any = next(iter(networks.values()))
         network.prepare_for_inference()
         return network, config
-    if spec.from_exported is None:
+    if (exported_network := spec.find("export", "ExportedNetwork")) is None:
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     if device.type != "cpu":
         raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
-    config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
+    config = from_plain(spec.config.ModelConfig, loaded.checkpoint.config, where=str(loaded.path))
     parts = exported.parts()
     runners = {name: OnnxRunner(one.path, one.description["outputs"], one.session) for name, one in parts.items()}
-    return spec.from_exported(runners.get("", runners), config, exported.description, device), config
+    return exported_network(runners.get("", runners), config, exported.description, device), config
 
 
 def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:

@@ -129,7 +129,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     given = payload.get("state_dict")
     state = published_state(given) if isinstance(given, dict) else {}
     for name in available_models():
-        read = get_model(name).read_published
+        read = get_model(name).find("published_checkpoints", "read_published")
         try:
             checkpoint = None if read is None else read(state, payload, path=path, training=training)
         except _DAMAGES as error:

@@ -1,6 +1,7 @@
 """A speech-to-text model that is ready to transcribe recordings, lists and waves, and the errors of transcripts."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,6 @@ from torch.nn.utils.rnn import pad_sequence
 from common.audio.wav import resample
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.precision import Precision
-from common.registry import RecognizerSpec
 from common.timing import timed
 
 _BATCHES_PER_WINDOW = 16  # utterances are sorted by length within so many batches; results keep the list's order
@@ -71,6 +71,41 @@ class SpeechItem:
     load: Callable[[], Tensor]  # samples (T,) float32 at the recognizer's rate, prepared
 
 
+class SpeechToText(ABC):
+    """What a recognizer's network offers, or an exported file in its place (``export.ExportedNetwork``).
+
+    ``settings`` are what `settings` makes of the package's ``InferenceOptions``.
+    """
+
+    @abstractmethod
+    def settings(self, options: Any) -> Any:
+        """The options, completed; raises OptionError where they do not fit the network."""
+
+    @abstractmethod
+    def open_speech(
+        self, settings: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
+    ) -> list[SpeechItem]:
+        """The utterances of up to ``max_duration`` seconds of recordings, folders, lists and manifests.
+
+        Relative paths start from ``folder``.
+        """
+
+    @abstractmethod
+    def prepare(self, wave: Tensor, settings: Any) -> Tensor:
+        """The part of a wave (T,) to transcribe."""
+
+    @abstractmethod
+    def transcribe(self, waves: Tensor, lengths: Tensor, settings: Any) -> tuple[list[str], list[Tensor]]:
+        """waves (B, T), lengths (B,) samples -> B texts, and the log-probabilities (F, C) of each."""
+
+    @abstractmethod
+    def normalize(self, text: str) -> str:
+        """A text as the network would write it, to compare transcripts with."""
+
+    def prepare_for_inference(self) -> None:  # noqa: B027 - there may be nothing to fold
+        """Fold batch norm and the like; the network is not trained afterwards."""
+
+
 @dataclass(frozen=True)
 class Transcription:
     """The transcript of one utterance."""
@@ -91,8 +126,7 @@ class Transcription:
 class Recognizer:
     """Transcribes speech with a network on its device."""
 
-    inference: RecognizerSpec
-    network: Any
+    network: SpeechToText
     sampling_rate: int  # Hz, of what the network reads
     settings: Any  # the model's own
     precision: Precision
@@ -113,9 +147,7 @@ class Recognizer:
         Raises:
             InputError: a source or a recording is missing or broken.
         """
-        return self.inference.open_speech(
-            self.settings, self.network, sources=sources, folder=folder, max_duration=max_duration
-        )
+        return self.network.open_speech(self.settings, sources=sources, folder=folder, max_duration=max_duration)
 
     def transcribe(
         self, speech: str | Path | Tensor | Sequence[str | Path | Tensor], *, sampling_rate: int | None = None
@@ -166,7 +198,7 @@ class Recognizer:
 
     def _prepared(self, wave: Tensor, sampling_rate: int) -> Tensor:
         """wave (T,) of any rate as the network reads it."""
-        return self.inference.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.settings)
+        return self.network.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.settings)
 
     def _windows(self, items: Sequence[SpeechItem]) -> Iterator[list[list[int]]]:
         """Windows of indices in the list's order, each cut into length-bucketed batches."""
@@ -184,9 +216,7 @@ class Recognizer:
         waves, lengths = pad_sequence([*rows, longest], batch_first=True)[:-1], torch.tensor([len(row) for row in rows])
         seconds: list[float] = []
         with timed(device, seconds), self.precision.autocast():
-            texts, log_probs = self.inference.transcribe(
-                self.network, waves.to(device), lengths.to(device), self.settings
-            )
+            texts, log_probs = self.network.transcribe(waves.to(device), lengths.to(device), self.settings)
         kept = [values.cpu().clone() if with_log_probs else None for values in log_probs]  # no views
         found = zip(items, texts, kept)
         results = [Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found]
@@ -200,7 +230,7 @@ def load_recognizer(
     options: Any = None,
     precision: Precision | None = None,
 ) -> Recognizer:
-    """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.options`), or its defaults.
+    """The recognizer of a checkpoint; ``options`` are the package's ``InferenceOptions``, or None: its defaults.
 
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
     more, instead.
@@ -212,14 +242,12 @@ def load_recognizer(
     if not isinstance(checkpoint, LoadedCheckpoint):
         checkpoint = open_checkpoint(Path(checkpoint), role="recognizer")
     precision = precision or precision_for([checkpoint], device)
-    inference = checkpoint.spec.inference
-    assert isinstance(inference, RecognizerSpec)
-    network, config = load_for_inference(checkpoint, device=precision.device)
+    network, _ = load_for_inference(checkpoint, device=precision.device)
     precision.cast_weights(network)
+    own = checkpoint.spec.arg_parser.InferenceOptions() if options is None else options
     return Recognizer(
-        inference,
         network,
         sampling_rate=checkpoint.checkpoint.audio.sampling_rate,
-        settings=inference.settings(inference.options() if options is None else options, config),
+        settings=network.settings(own),
         precision=precision,
     )

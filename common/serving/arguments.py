@@ -70,7 +70,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     if (generator := opened.get("generator")) is None:
         voices = ", ".join(f"--{spec.option}" for spec in models_with("generator"))
         raise OptionError(f"no voice to speak with; give one of {voices}")
-    if "vocoder" not in opened:
+    if "vocoder" not in opened and not generator.spec.makes_wave:
         print(GRIFFIN_LIM)
     specs = {role: one.spec for role, one in opened.items()}
     args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))

@@ -95,7 +95,7 @@ def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any
         "id": models.voice_name,
         "name": models.voice_name,
         "model": voice.spec.name,
-        "vocoder": _name_of(voice.synthesizer.vocoder),
+        "vocoder": voice.spec.name if voice.spec.makes_wave else _name_of(voice.synthesizer.vocoder),
         "language": config.g2p_language if config.g2p is not None else "en",
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,

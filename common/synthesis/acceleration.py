@@ -12,7 +12,6 @@ from torch import Tensor
 
 from common.checkpoints.loading import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
-from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
 
 Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wave (B, F * hop)
@@ -100,12 +99,11 @@ def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | Non
 
 def accelerated(network: Any, loaded: LoadedCheckpoint, options: VoiceOptions) -> Any:
     """The network of a checkpoint, compiled by ``--torchscript`` or ``--compile`` where its model supports it."""
-    inference = loaded.spec.inference
-    assert isinstance(inference, GeneratorSpec | VocoderSpec)
+    spec = loaded.spec
     if loaded.exported is not None:
         return network
-    if options.acceleration.torchscript and inference.to_torchscript is not None:
-        return inference.to_torchscript(network)
-    if options.acceleration.compile and inference.not_compilable is None:
-        network.infer = compiled(network.infer, name=loaded.spec.name, shapes=PaddedShapes.of(options))
+    if options.acceleration.torchscript and (to_torchscript := spec.find("model", "to_torchscript")) is not None:
+        return to_torchscript(network)
+    if options.acceleration.compile and spec.compilable:
+        network.infer = compiled(network.infer, name=spec.name, shapes=PaddedShapes.of(options))
     return network

@@ -56,7 +56,7 @@ def speak(
     if (generator := opened.get("generator")) is None:
         items, synthesizer = _copies(options, voice_options, vocoder, phrases, precision=precision)
     else:
-        if vocoder is None and not options.no_audio:
+        if vocoder is None and not (options.no_audio or generator.spec.makes_wave):
             print(GRIFFIN_LIM)
         voice = make_voice(generator, vocoder, voice_options, precision=precision)
         if options.no_audio:

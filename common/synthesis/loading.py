@@ -17,13 +17,12 @@ from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, ope
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
-from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, accelerated
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, SpeakingOptions, VoiceOptions
 from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import Phrase, SynthesisInput
-from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
+from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
@@ -83,6 +82,8 @@ def make_voice(
             lacks what the options need.
         OptionError: the options do not fit the checkpoints, or the engine a GPU or mixed precision.
     """
+    if vocoder is not None and generator.spec.makes_wave:
+        raise OptionError(f"{generator.path}: {generator.spec.name} needs no vocoder; leave out {vocoder.path}")
     if vocoder is not None:
         made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
@@ -106,11 +107,12 @@ def _load(
     generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, *, options: VoiceOptions, precision: Precision
 ) -> Voice:
     """The voice of a checkpoint whose text front end is known."""
-    inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
-    assert isinstance(inference, GeneratorSpec) and stored.text is not None
+    spec, stored, speaking = generator.spec, generator.checkpoint, options.speaking
+    assert stored.text is not None
     network, config = load_for_inference(generator, device=precision.device)
     precision.cast_weights(network)
-    own, front_end = options.models.get("generator") or inference.options(), options.front_end
+    own = options.models.get("generator") or spec.arg_parser.InferenceOptions()
+    controls, front_end = replace(network.controls(own, where=generator.path), seed=speaking.seed), options.front_end
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
     network, shapes = accelerated(network, generator, options), PaddedShapes.of(options)
     if steps := _recorded_steps(generator, config, options, precision):
@@ -121,20 +123,20 @@ def _load(
         audio=stored.audio,
         precision=precision,
         network=network,
-        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
-        controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
+        vocoder=None if spec.makes_wave else load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
+        controls=controls,
         vocoder_pitch=speaking.vocoder_pitch,
         fade_out=speaking.fade_out,
         shapes=shapes,
         path=generator.path,
     )
     return Voice(
-        spec=generator.spec,
+        spec=spec,
         synthesizer=synthesizer,
         front_end=TextFrontEnd(
             stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon, read_emoji=front_end.read_emoji
         ),
-        n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
+        n_speakers=getattr(config, "n_speakers", 1),
         speaker=speaking.speaker,
         plain=speaking.plain,
         longest=stored.longest.symbols if speaking.split_sentences and stored.longest is not None else None,
@@ -146,11 +148,10 @@ def _recorded_steps(
     generator: LoadedCheckpoint, config: Any, options: VoiceOptions, precision: Precision
 ) -> tuple[str, ...]:
     """The methods of a generator's network that run as CUDA graphs."""
-    wanted, inference = options.acceleration, generator.spec.inference
-    assert isinstance(inference, GeneratorSpec)
+    wanted = options.acceleration
     if not (wanted.cuda_graphs and precision.cuda) or wanted.compile or wanted.torchscript or generator.exported:
         return ()
-    return inference.recordable if generator.spec.training.sees_padding(config) is None else ()
+    return generator.spec.recordable if config.sees_padding is None else ()
 
 
 def load_vocoder(
@@ -170,29 +171,22 @@ def load_vocoder(
     if loaded is None:
         assert audio is not None, "Griffin-Lim takes the description of its mels"
         return GriffinLimVocoder(audio, speaking.seed, speaking.griffin_lim_iters or GRIFFIN_LIM_ITERATIONS)
-    inference = loaded.spec.inference
-    assert isinstance(inference, VocoderSpec)
-    network, config = load_for_inference(loaded, device=precision.device)
+    spec, is_exported = loaded.spec, loaded.exported is not None
+    network, _ = load_for_inference(loaded, device=precision.device)
     precision.cast_weights(network)
-    settings = VocoderSettings()
-    if inference.settings is not None:
-        own = options.models.get("vocoder") or inference.options()
-        settings = inference.settings(own, config, seed=speaking.seed, where=loaded.path)
-    context = None if inference.context is None else inference.context(config, loaded.checkpoint.audio)
+    own = options.models.get("vocoder") or spec.arg_parser.InferenceOptions()
+    settings = network.settings(own, seed=speaking.seed, where=loaded.path)
     cuda_graphs = options.acceleration.cuda_graphs and precision.cuda
-    if settings.tracked and loaded.exported is not None:
-        settings, context = network.settings_of(settings), None  # of whole mels, in which it finds the track itself
     return NetworkVocoder(
         accelerated(network, loaded, options),
         loaded.checkpoint.audio,
-        name=loaded.spec.option,
+        name=spec.option,
         path=loaded.path,
         autocast=precision.autocast,
         device=precision.device,
         denoising_strength=speaking.denoising_strength,
         settings=settings,
-        context=context,
-        takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
+        takes_pitch=spec.takes_pitch and not is_exported,  # a file finds it itself
         graph_recorder=GraphRecorder("--cuda-graphs: the vocoder") if cuda_graphs else None,
         shapes=PaddedShapes.of(options),
     )
@@ -240,7 +234,7 @@ def with_shipped(
     found, path = dict(opened), VOICES / VOICE
     if "generator" not in opened and path.is_file():
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
-    if with_vocoder and "generator" in found and "vocoder" not in found:
+    if with_vocoder and "generator" in found and "vocoder" not in found and not found["generator"].spec.makes_wave:
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
@@ -263,12 +257,12 @@ def _exported(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) ->
     they are.
     """
     spec = loaded.spec
-    if loaded.exported is not None or spec.exports is None or spec.from_exported is None:
+    if loaded.exported is not None or spec.find("export", "ExportedNetwork") is None:
         return loaded
     audio = loaded.checkpoint.audio
     network, config = load_for_inference(loaded, device=torch.device("cpu"))
-    exports, path = spec.exports(network, config, audio), folder / f"{spec.option}.onnx"
-    description, distances = describe(strip_checkpoint(loaded.checkpoint), context=None), []
+    exports, path = spec.export.exports(network, config, audio), folder / f"{spec.option}.onnx"
+    description, distances = describe(strip_checkpoint(loaded.checkpoint), exports), []
     is_quantized = bool(mels) and all(part.quantization for part in exports.parts)
     for part in exports.parts:
         file, about = part_path(path, part), description | describe_part(exports, part)

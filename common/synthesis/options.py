@@ -12,7 +12,7 @@ from common.checkpoints.options import EmaOptions
 from common.cli import MANY_BATCHES, MEASURING, ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import add_options, group, option, option_of, read_options
-from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
+from common.registry import ModelSpec
 from common.text.options import TextOverrides
 
 if TYPE_CHECKING:
@@ -255,14 +255,14 @@ def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, wi
     """Add `VoiceOptions` and the options of the ``models`` themselves; fields ``without`` are left out."""
     add_options(parser, VoiceOptions, without=without)
     for spec in models:
-        add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.inference.options)
+        add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.arg_parser.InferenceOptions)
 
 
 def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, "Precision"]:
     """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
     from common.precision import prepare_computing  # --help needs no PyTorch
 
-    own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
+    own = {role: read_options(args, spec.arg_parser.InferenceOptions) for role, spec in models.items()}
     options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
     precision = prepare_computing(read_options(args, ComputingOptions))
     if options.acceleration.cuda_graphs and not precision.cuda:
@@ -272,19 +272,17 @@ def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     """Fields of the options in `common.synthesis.options` that have no meaning for the ``models``, by role."""
-    generators = [one.inference for one in models.values() if isinstance(one.inference, GeneratorSpec)]
-    vocoders = [one.inference for one in models.values() if isinstance(one.inference, VocoderSpec)]
-    every: list[GeneratorSpec | VocoderSpec] = [*generators, *vocoders]
+    generators, vocoders = ([one for one in models.values() if one.role == role] for role in ("generator", "vocoder"))
     found: dict[str, object] = {"ema": models}
     found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
     found["accept_audio_differences"] = vocoders
     found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
     found["split_sentences"] = found["plain"] = found["show"] = generators
-    found["griffin_lim_iters"] = not vocoders
-    found["speaker"] = any(one.n_speakers for one in generators)
+    found["griffin_lim_iters"] = not (vocoders or any(one.makes_wave for one in generators))
+    found["speaker"] = any("n_speakers" in one.config.ModelConfig.__dataclass_fields__ for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)
     found["like"] = tells_pitch = any("pitch" in one.phrase_columns for one in generators)
     found["vocoder_pitch"] = tells_pitch and any(one.takes_pitch for one in vocoders)
-    found["torchscript"] = any(one.to_torchscript for one in every)
-    found["compile"] = any(one.not_compilable is None for one in every)
+    found["torchscript"] = any(one.find("model", "to_torchscript") for one in models.values())
+    found["compile"] = any(one.compilable for one in models.values())
     return {name for name, is_supported in found.items() if not is_supported}

@@ -17,7 +17,6 @@ from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_atomically, write_text
-from common.registry import GeneratorSpec
 from common.synthesis.loading import contract_of
 from common.synthesis.options import FADE_OUT, SEED
 from common.synthesis.utterances import Controls
@@ -97,9 +96,8 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
     (voice, config), (sound, _) = (_exports(one) for one in (generator, vocoder))
     if len(voice.parts) > 1:
         raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, and Piper takes one")
-    inference = generator.spec.inference
-    assert stored.text is not None and isinstance(inference, GeneratorSpec)
-    n_speakers = 1 if inference.n_speakers is None else inference.n_speakers(config)
+    assert stored.text is not None
+    n_speakers = getattr(config, "n_speakers", 1)
     about = describe(stored.text, name=path.stem, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
     _write_graph(path, voice, sound, about, stored.audio)
     for file, content in zip(companions(path), (json.dumps(about, indent=2, ensure_ascii=False), _tokens(about))):
@@ -154,10 +152,10 @@ def _tokens(about: Mapping[str, Any]) -> str:
 
 def _exports(loaded: LoadedCheckpoint) -> tuple[Exports, Any]:
     """The network of a checkpoint as it is exported, and its configuration."""
-    if loaded.exported is not None or loaded.spec.exports is None:
+    if loaded.exported is not None or loaded.spec.find("export", "exports") is None:
         raise InputError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
     network, config = load_for_inference(loaded, device="cpu")
-    return loaded.spec.exports(network, config, loaded.checkpoint.audio), config
+    return loaded.spec.export.exports(network, config, loaded.checkpoint.audio), config
 
 
 def _constants(sound: Exports, audio: AudioConfig) -> dict[str, np.ndarray]:

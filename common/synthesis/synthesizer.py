@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.precision import Precision
 from common.synthesis.acceleration import PaddedShapes
+from common.synthesis.networks import TextToMel, TextToWave
 from common.synthesis.options import FADE_OUT
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import (
@@ -73,12 +76,15 @@ class BatchTimes:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Synthesizer:
-    """Synthesizes batches: the network makes mels, unless they are given, and the vocoder makes waves of them."""
+    """Synthesizes batches: the network makes mels, unless they are given, and the vocoder makes waves of them.
+
+    A `TextToWave` network makes the waves itself; then there is no vocoder.
+    """
 
     audio: AudioConfig
     precision: Precision
-    network: Any = None  # as `GeneratorSpec` says; None: mels are given
-    vocoder: Vocoder | None = None  # None: mels alone
+    network: TextToMel | TextToWave | None = None  # None: mels are given
+    vocoder: Vocoder | None = None  # None: mels alone, but for a network of sound
     controls: Controls = Controls()  # how every utterance is spoken, apart from what it says itself
     vocoder_pitch: str = "mel"  # of `VOCODER_PITCHES`; "voice": the vocoder is told the pitch of the symbols
     fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
@@ -114,16 +120,22 @@ class Synthesizer:
         Raises:
             InputError: the sound is not finite; names the phrase.
         """
-        assert self.vocoder is not None, "sound needs a vocoder"
         factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
         lead, pause = silences(result.item, self.audio)
         yield from self._silence(lead)
-        for piece in self.vocoder.stream(result.mel.to(self.precision.device), **self._pitch_of([result])):
+        for piece in self._sound_of(result):
             end = start + len(piece)
-            _check_finite(piece, "sound", result.item.phrase, path=self.vocoder.path)
+            _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
             yield piece if factors is None else piece * factors[start:end]
             start = end
         yield from self._silence(pause)
+
+    def _sound_of(self, result: SynthesisResult) -> Iterator[Tensor]:
+        """The sound of a mel in pieces; in one where the network has made it."""
+        if result.output is not None and result.output.wave is not None:
+            return iter([result.output.wave[result.row, : result.mel.size(1) * self.audio.hop_length].cpu()])
+        assert self.vocoder is not None, "sound needs a vocoder"
+        return self.vocoder.stream(result.mel.to(self.precision.device), **self._pitch_of([result]))
 
     def _silence(self, n_frames: int) -> Iterator[Tensor]:
         if n_frames:
@@ -153,22 +165,25 @@ class Synthesizer:
 
     def _with_sound(self, results: Sequence[SynthesisResult]) -> Iterator[SynthesisResult]:
         """The results of a batch with their waves; as they are without a vocoder."""
-        if self.vocoder is None:
-            yield from results
-            return
-        lengths = [one.mel.size(1) for one in results]
         output, first = results[0].output, results[0].row
         assert output is not None
         seconds = list[float]()
-        with timed(self.precision.device, seconds):
-            mel = output.mel[first : first + len(results), :, : max(lengths)]
-            waves = self.vocoder.speak(mel, lengths, **self._pitch_of(results))
+        if output.wave is not None:
+            waves = [next(self._sound_of(one)) for one in results]
+        elif self.vocoder is None:
+            yield from results
+            return
+        else:
+            lengths = [one.mel.size(1) for one in results]
+            with timed(self.precision.device, seconds):
+                mel = output.mel[first : first + len(results), :, : max(lengths)]
+                waves = self.vocoder.speak(mel, lengths, **self._pitch_of(results))
         for one, wave in zip(results, waves):
             wave, factors = wave.cpu(), envelope(one, hop_length=self.audio.hop_length, fade_out=self.fade_out)
-            _check_finite(wave, "sound", one.item.phrase, path=self.vocoder.path)
+            _check_finite(wave, "sound", one.item.phrase, path=(self.vocoder or self).path)
             wave = wave if factors is None else wave * factors
             wave = F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)])
-            yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(results))
+            yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(results) if seconds else None)
 
     def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
         """Pitch arguments of the vocoder: the list's, with its voicing, or the generator's, or none."""
@@ -183,7 +198,10 @@ class Synthesizer:
         if batch[0].tokens is None:
             mels = [mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
-            return MelOutput(padded.to(self.precision.device), torch.tensor([one.size(1) for one in mels]))
+            wave = None
+            if isinstance(self.network, TextToWave):  # which speaks texts; of others nothing is said
+                wave = torch.zeros(len(mels), padded.size(2) * self.audio.hop_length)
+            return MelOutput(padded.to(self.precision.device), torch.tensor([one.size(1) for one in mels]), wave=wave)
         rows, n_symbols = list(batch), max(item.length for item in batch)
         if self.shapes is not None:
             rows += [batch[-1]] * (self.shapes.rows(len(batch)) - len(batch))
@@ -193,7 +211,17 @@ class Synthesizer:
         lengths = torch.tensor([item.length for item in rows], device=self.precision.device)
         controls = self._controls_of(rows, n_symbols)
         with timed(self.precision.device, seconds), self.precision.autocast():
-            return self.network.infer(tokens, lengths, controls)
+            output = self.network.infer(tokens, lengths, controls)
+        if isinstance(output, MelOutput):
+            return output
+        wave = output.wave.float().cpu()
+        mel = self._extractor(F.pad(wave, (0, self.audio.filter_length)))  # as short ones have no mel
+        mel = mel[:, :, : wave.size(1) // self.audio.hop_length]
+        return MelOutput(mel, output.lengths, frames=output.frames, wave=wave)
+
+    @cached_property
+    def _extractor(self) -> MelExtractor:
+        return MelExtractor(self.audio)
 
     def _controls_of(self, batch: Sequence[SynthesisInput], n_symbols: int) -> Controls:
         """The controls of all utterances, and those of each, padded to ``n_symbols``."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ EnergyTransformation = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Controls:
-    """How to speak. A model ignores controls that it does not support."""
+    """How to speak. A model ignores controls that it does not support, and finds others in its own ``options``."""
 
     pace: float | Tensor = 1.0  # 2.0 speaks twice as fast; or that of each token (B, L)
     pitch_transform: PitchTransformation | None = None
@@ -47,9 +48,8 @@ class Controls:
     energy_transform: EnergyTransformation | None = None
     energy: Tensor | None = None  # (B, L) as `MelOutput.energy`, instead of the predicted energy
     seed: int = 0  # of the random numbers that a model uses at inference
-    max_decoder_steps: int | None = None  # frames after which an autoregressive model is stopped; None: as trained
     frame_step: int = 1  # a mel that is made at once is padded to a multiple of so many frames
-    gate_threshold: float | None = None  # probability that ends an utterance of such a model; None: as trained
+    options: Any = None  # the ``InferenceOptions`` of the model's package; None: its defaults
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,16 @@ class MelOutput:
     pitch_hz: Tensor | None = None  # (B, L) float64, spoken with, given or predicted; 0: unvoiced, or no statistics
     decoded_energy: Tensor | None = None  # (B, L) as ``energy``, spoken with, given or predicted
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped
+    wave: Tensor | None = None  # (B, F * hop) of a network that goes from text to sound; the mel is this sound's
+
+
+@dataclass(frozen=True)
+class WaveOutput:
+    """The sound of a network that makes no mels."""
+
+    wave: Tensor  # (B, F * hop) float32 in about [-1, 1], zero after an utterance's end
+    lengths: Tensor  # (B,) frames
+    frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
 
 
 @dataclass(frozen=True)

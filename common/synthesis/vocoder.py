@@ -1,7 +1,7 @@
 """From mel-spectrograms to sound: Griffin-Lim, neural vocoders, and the check that a vocoder fits its mels."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from common.errors import InputError
 from common.precision import Autocast
 from common.synthesis.acceleration import GRAPH_SHAPES, Infer, PaddedShapes, padded_inference
 from common.synthesis.cuda_graphs import GraphRecorder
+from common.synthesis.networks import MelToWave, VocoderSettings
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
 
 FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels, so that sound begins soon
@@ -64,20 +65,6 @@ def plan_pieces(n_frames: int, *, context: int) -> Iterator[tuple[int, int]]:
         start, size = end, max(min(size * GROWTH, LONGEST_PIECE), context)
 
 
-@dataclass(frozen=True)
-class VocoderSettings:
-    """Keyword arguments of a network's ``infer`` besides the mels: WaveGlow's noise, for one."""
-
-    infer: Mapping[str, Any] = field(default_factory=dict)
-    silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
-    # Whether ``infer`` takes ``first_frame`` too: the place of the mel in its utterance, on which the sound depends.
-    positional: bool = False
-    # Whether ``infer`` takes ``track`` too: what the network's ``track(mel, **pitch)`` finds in all of a mel
-    # (B, n_mels, F), by the pitch and voicing (B, F) that it is told, if any; (B, C, F), cut as the mel is.
-    tracked: bool = False
-    windows: int = 0  # windows of the audio on each side on which sound depends beyond `VocoderSpec.context`
-
-
 @dataclass(eq=False)
 class NetworkVocoder:
     """A trained vocoder, with its denoiser, which subtracts the sound that ``network`` makes of a mel of zeros.
@@ -88,7 +75,7 @@ class NetworkVocoder:
         OptionError: there can be no denoiser for such audio.
     """
 
-    network: Any  # as `VocoderSpec` says
+    network: MelToWave
     audio: AudioConfig  # the mels it reads
     name: str  # in the log's keys: ``<name>_samples/s``
     autocast: Autocast
@@ -96,7 +83,6 @@ class NetworkVocoder:
     path: Path | None = None  # of the checkpoint, for errors
     denoising_strength: float = 0.0  # 0: no denoiser
     settings: VocoderSettings = VocoderSettings()
-    context: int | None = None  # mel frames on each side that sound depends on; None: all, so `stream` has one piece
     takes_pitch: bool = False  # it can be told the ``pitch`` (B, F) of frames in Hz, and ``voicing`` (B, F), 0 to 1
     graph_recorder: GraphRecorder | None = None  # None: no CUDA graphs
     shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
@@ -139,7 +125,7 @@ class NetworkVocoder:
         memory that its length bounds.
         """
         n_frames, hop = mel.size(1), self.audio.hop_length
-        context = n_frames if self.context is None else self.context
+        context = n_frames if self.settings.context is None else self.settings.context
         context += self.settings.windows * -(-self.audio.filter_length // hop)
         if self._denoiser is not None:
             context += self._denoiser.context

@@ -15,7 +15,7 @@ from common.audio.mel import SILENT_MEL
 from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, check_choice, shown
-from common.registry import GeneratorSpec, ModelSpec
+from common.registry import ModelSpec
 from common.synthesis.options import VOCODER_PITCHES
 from common.synthesis.speech import Prosody, Speech, SymbolProsody, UtteranceProsody
 from common.synthesis.synthesizer import Synthesizer, changes_prosody, warn_of_failures
@@ -82,8 +82,7 @@ class Voice:
     @property
     def phrase_columns(self) -> tuple[str, ...]:
         """Columns of a list of phrases that it reads besides the text."""
-        assert isinstance(self.spec.inference, GeneratorSpec)
-        return self.spec.inference.phrase_columns
+        return self.spec.phrase_columns
 
     @property
     def shapes_prosody(self) -> bool:

@@ -209,12 +209,12 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     """All options of train.py for a model: those of every training, with its recipe as defaults, and its own."""
     epilog = f"These are the options for {spec.name}; --model MODEL --help shows those for another model."
     parser = ArgumentParser(description="Train a model.", parents=list(parents), prog="train.py", epilog=epilog)
-    add_options(parser, RunOptions, defaults=vars(spec.training.recipe))
+    add_options(parser, RunOptions, defaults=vars(spec.arg_parser.RECIPE))
     add_options(parser, ComputingOptions, title="computing")
     if spec.role != "recognizer":  # which have features of their own
         about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
         add_options(parser, AudioOptions, title=f"audio: {about}")
-    add_options(parser, spec.training.options, title=spec.name)
+    add_options(parser, spec.arg_parser.TrainingOptions, title=spec.name)
     parser.answer_published(removed_options())
     return parser
 

@@ -61,23 +61,22 @@ class Command:
     @property
     def found(self) -> Found | None:
         """The checkpoint whose weights the networks take; a package may take those of --from-checkpoint by itself."""
-        own = self.spec.training.starts_from_checkpoint
-        return self.request.resumed or (None if own else self.request.initial)
+        return self.request.resumed or (None if self.spec.starts_from_checkpoint else self.request.initial)
 
 
 def read_command(line: CommandLine) -> Command:
     """Read the checkpoints that a command line names, which say what options that are left out are."""
     spec, args = line.spec, line.args
     resumed, initial = _checkpoints(args)
-    if spec.training.defaults is not None:
-        defaults = spec.training.defaults(vars(args), initial)
+    if (find_defaults := spec.find("training_setup", "find_defaults")) is not None:
+        defaults = find_defaults(vars(args), initial)
         args = argparse.Namespace(**vars(args) | {k: v for k, v in defaults.items() if k not in line.given})
     run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
     if run.num_workers is None:
         run = replace(run, num_workers=6 * computing.cuda)
     audio = AudioOptions() if spec.role == "recognizer" else read_options(args, AudioOptions)
     request = TrainingRequest(run, computing, audio, resumed=resumed, initial=initial)
-    kind = spec.training.options
+    kind = spec.arg_parser.TrainingOptions
     of_run = {one.name: getattr(run, one.name) for one in fields(kind) if not declared(one) and hasattr(run, one.name)}
     return Command(spec, read_options(args, kind, **of_run), request, values=vars(args))
 
@@ -111,15 +110,16 @@ def _without_training(checkpoint: Checkpoint) -> Checkpoint:
 def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> Trainer:
     """Networks, data and engine as the command says; what a checkpoint holds is loaded."""
     spec, request, run, found = command.spec, command.request, command.request.run, command.found
-    training, new = spec.training, found is None
-    setup = training.set_up(command.options, request)
+    new, setup = found is None, spec.training_setup.set_up(command.options, request)
     options, audio, text = setup.options, setup.audio, setup.text
     print_once(*([line_of_mels(audio)] if spec.role != "recognizer" else []), *setup.notes)
-    config = training.model_config(options, audio, text, base=_config_of(found, spec))
+    config = spec.training_setup.model_config(options, audio, text, base=_config_of(found, spec))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
-    networks = spec.build_networks(config, audio, text)
+    networks = spec.model.build_networks(config, audio, text)
     datasets = {
-        f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
+        f"{subset}_set": spec.data_function.build_dataset(
+            options, paths, audio=audio, text=text, training=subset == "training"
+        )
         for subset, paths in (("training", run.training_files), ("validation", run.validation_files))
     }
     if found is not None:
@@ -127,17 +127,17 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     template = replace(template, longest=_longest(datasets["training_set"], request))
     make_folder(run.output, "; choose another --output")
     lock = lock_folder(run.output) if ranks.is_main else None
-    if training.set_up_networks is not None:
+    if setup.set_up_networks is not None:
         given = {"training_set": datasets["training_set"], "initial": request.initial, "new": new}
-        print_once(*training.set_up_networks(networks, options, text=text, **given))
-    if training.compute_statistics is not None:
-        lines = training.compute_statistics(
+        print_once(*setup.set_up_networks(networks, options, text=text, **given))
+    if setup.compute_statistics is not None:
+        lines = setup.compute_statistics(
             networks, options, **datasets, initial=request.initial, gather=ranks.gather_over, new=new
         )
         print_once(*lines)
     engine = Engine(
         networks,
-        training.build_objective(options, audio),
+        spec.loss_function.build_objective(options, audio),
         setup.optimization,
         run,
         ranks=ranks,
@@ -169,9 +169,9 @@ def _config_of(found: Found | None, spec: ModelSpec) -> Any:
     path, checkpoint = found
     if checkpoint.model != spec.name:
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
-    if {field.name for field in fields(spec.config)} <= set(checkpoint.assumed_config):
+    if {field.name for field in fields(spec.config.ModelConfig)} <= set(checkpoint.assumed_config):
         return None
-    return from_plain(spec.config, checkpoint.config, where=str(path))
+    return from_plain(spec.config.ModelConfig, checkpoint.config, where=str(path))
 
 
 def _check_fits(
@@ -182,7 +182,7 @@ def _check_fits(
     ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
     """
     names = (str(where), "these options and data")
-    config, wanted = (from_plain(spec.config, one.config, where=str(where)) for one in (found, template))
+    config, wanted = (from_plain(spec.config.ModelConfig, one.config, where=str(where)) for one in (found, template))
     # Networks of training alone, with a configuration of their own, which the checkpoint may lack: they begin anew.
     lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
     pairs = [
@@ -210,8 +210,8 @@ def _load_weights(
 ) -> None:
     """Load a checkpoint's weights, which may lack networks that only training needs; adapts those of another voice."""
     spec = command.spec
-    if command.request.resumed is None and spec.training.adapt is not None and checkpoint.model == spec.name:
-        checkpoint, lines = spec.training.adapt(checkpoint, template)
+    if command.request.resumed is None and setup.adapt is not None and checkpoint.model == spec.name:
+        checkpoint, lines = setup.adapt(checkpoint, template)
         print_once(*lines)
     _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
     inferring, *others = networks
