@@ -101,12 +101,6 @@ def print_line(text: str, *, end: str = "\n") -> None:
         raise OutputError(f"standard output: cannot be written ({error.strerror})") from error
 
 
-def print_once(*lines: str) -> None:
-    """Print lines on stdout; of several processes the first does."""
-    for line in lines if os.environ.get("RANK", "0") == "0" else ():
-        print_line(line)
-
-
 def discard_output() -> None:
     """Print nothing more: Python would fail at its end for what is left in the buffer."""
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)

@@ -1,5 +1,6 @@
 """What a training run reports: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
 
+import os
 import re
 import sys
 import threading
@@ -16,7 +17,7 @@ from common.config import AudioConfig
 from common.errors import InputError, OutputError
 from common.files import writing
 from common.logger import Logger, Step
-from common.progress import print_once
+from common.progress import print_line
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from common.training.engine import StepResult
@@ -190,6 +191,12 @@ class Reporter:
             for phase in self._objective.phases:
                 name = style.rates.get(phase.name, "lrate")
                 logger.metadata(f"{subset}_lrate{self._suffix(phase.name)}", name=name, format="{:.2e}")
+
+
+def print_once(*lines: str) -> None:
+    """Print lines on stdout; of several processes the first does."""
+    for line in lines if os.environ.get("RANK", "0") == "0" else ():
+        print_line(line)
 
 
 def has_terminal() -> bool:

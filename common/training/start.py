@@ -23,12 +23,12 @@ from common.files import lock_folder, make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
-from common.progress import print_once
 from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
 from common.training.engine import Engine
 from common.training.objective import Networks
 from common.training.options import CommandLine, RunOptions
+from common.training.reporter import print_once
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
 

@@ -28,7 +28,7 @@ from common.distributed import Ranks
 from common.errors import OutputError
 from common.files import writing
 from common.logger import Logger
-from common.progress import Progress, print_line, print_once, progress
+from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.memory import memory_errors_explained
@@ -36,7 +36,7 @@ from common.training.misfits import list_misfits
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.position import Position, resumed_position
-from common.training.reporter import Reporter, has_terminal
+from common.training.reporter import Reporter, has_terminal, print_once
 from common.training.verdict import describe_training, has_alignment, validations_since_best
 
 
