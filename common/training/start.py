@@ -18,7 +18,7 @@ from common.config import differences, from_plain, to_plain
 from common.data.batch import Dataset, Longest
 from common.data.text_mel import TextMelDataset
 from common.distributed import Ranks
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError, InputError, OptionError
 from common.files import lock_folder, make_folder
 from common.logger import Logger
 from common.options import declared, read_options
@@ -42,7 +42,13 @@ def train(line: CommandLine) -> int:
     with distributed.processes(cuda=computing.cuda) as ranks:
         torch.manual_seed(run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
         amp_dtype = prepare_computing(computing).amp_dtype
-        stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
+        try:
+            stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
+        except InputError as error:
+            if "model" in line.given or " columns" not in str(error):
+                raise
+            other = f"a list of another model? this is {command.spec.name}, -m names others"
+            raise InputError(f"{error}; {other}") from error
     if stopped_by is None:
         return 0
     print_once(f"stopped by {stopped_by.name}; add --resume to continue")
