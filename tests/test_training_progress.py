@@ -26,7 +26,7 @@ from common.training.engine import Engine
 from common.training.options import SelectionMetric
 from common.training.verdict import Aligned, Record, describe_training, duration, has_alignment
 from fastpitch.aligner import Alignment, misfits
-from fastpitch.loss_function import ALIGNED, FastPitchObjective
+from fastpitch.loss_function import ALIGNED
 from fastpitch.model import FastPitch
 from scripts.datasets.embedded_corpus import make_corpus
 
@@ -178,7 +178,7 @@ def test_the_end_of_a_training_lists_all_transcripts_the_worst_first(tmp_path: P
     with without_samples():
         train.main([*words, "--learned-alignment", "--epochs", "1"])
         assert "transcripts are not compared with recordings: no alignment yet" in capsys.readouterr().out
-        monkeypatch.setattr(FastPitchObjective, "aligned", Aligned(-1.0))
+        monkeypatch.setattr("fastpitch.loss_function.ALIGNED", Aligned(-1.0))
         shutil.rmtree(tmp_path / "out")
         train.main([*words, "--learned-alignment", "--epochs", "2", "--epochs-this-job", "1"])
         for n_saved in (1, 2):  # Ctrl-C leaves a finished training whose list --resume makes
@@ -188,7 +188,7 @@ def test_the_end_of_a_training_lists_all_transcripts_the_worst_first(tmp_path: P
             with pytest.raises(SystemExit, match="130"):
                 run(lambda: train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"]))
         monkeypatch.undo()
-        monkeypatch.setattr(FastPitchObjective, "aligned", Aligned(-1.0))
+        monkeypatch.setattr("fastpitch.loss_function.ALIGNED", Aligned(-1.0))
         train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"])
     rows = [line.split("\t") for line in (tmp_path / "out" / "transcripts.tsv").read_text().splitlines()[1:]]
     scores = [float(score) for score, _, _ in rows]
