@@ -3,10 +3,8 @@
 Version 1.1, with a learned alignment and energy, is the same network with two more parts.
 """
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -37,14 +35,6 @@ from fastpitch.transformer import FFTransformer, TransformerConfig
 @dataclass(frozen=True)
 class FastPitchBatch(TextMelBatch):
     """A batch with what durations, pitch and energy are learned from; zero after an utterance's length."""
-
-    axes: ClassVar[Mapping[str, Mapping[int, str]]] = {
-        **TextMelBatch.axes,
-        "durations": {1: "tokens"},
-        "pitch": {1: "tokens"},
-        "pitch_frames": {1: "frames"},
-        "prior": {1: "frames", 2: "tokens"},
-    }
 
     durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model aligns
     pitch: Tensor | None = None  # (B, L) float32, normalized; with durations

@@ -1,12 +1,9 @@
 """Jasper's data: recordings with transcripts, perturbed differently in each epoch of training."""
 
-import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -32,14 +29,11 @@ _STREAM = 2  # keeps these random numbers apart from those of the features' augm
 class JasperBatch(Batch):
     """Recordings, whose features are computed on the network's device, and their transcripts."""
 
-    axes: ClassVar[Mapping[str, Mapping[int, str]]] = {"waves": {1: "samples"}, "tokens": {1: "tokens"}}
-
     waves: Tensor  # (B, T) float32 in [-1, 1], 0 past the ends
     wave_lengths: Tensor  # (B,) int64 samples
     tokens: Tensor  # (B, L) int64 label ids, 0 past the ends
     token_lengths: Tensor  # (B,) int64
     hop_length: int  # samples between frames of features
-    n_samples: int  # of the longest recording; in length buckets T is more, which batch statistics do not count
     draws: Tensor | None = None  # (B, n_draws) float32, random numbers of the augmentation; None: no augmentation
 
     @property
@@ -89,17 +83,6 @@ class JasperDataset:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """All files that are read, each with the line of the list that names it."""
-        return ((entry.where, path) for entry in self._entries for path in entry.paths)
-
-    def sizes(self) -> dict[str, list[int]]:
-        """Samples and tokens of each utterance, at the lowest speed that perturbation draws."""
-        speeds = self._dataset.speed_perturbation
-        slowest = 1.0 if speeds is None else min(speeds.min_rate, 1.0)
-        samples = [math.ceil(n_samples / slowest) for n_samples in self.lengths]
-        return {"samples": samples, "tokens": [len(tokens) for tokens in self._tokens]}
-
     def __getitem__(self, index: int) -> JasperBatch:
         """The original recording, trimmed."""
         return self._batch(index, self._original(index), None)
@@ -122,7 +105,7 @@ class JasperDataset:
         batch = join_batches(items)
         missing = (self._padded_length or 0) - batch.waves.size(1)
         waves = F.pad(batch.waves, (0, missing)) if missing > 0 else batch.waves
-        return replace(batch, waves=waves, n_samples=waves.size(1))
+        return replace(batch, waves=waves)
 
     def _batch(self, index: int, wave: Tensor, draws: Tensor | None) -> JasperBatch:
         """wave (T,), draws (n_draws,) -> a batch of one."""
@@ -133,7 +116,6 @@ class JasperDataset:
             tokens=self._tokens[index][None],
             token_lengths=torch.tensor([len(self._tokens[index])]),
             hop_length=self._model.features.hop_length,
-            n_samples=len(wave),
             draws=None if draws is None else draws[None],
         )
 

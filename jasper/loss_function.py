@@ -1,6 +1,5 @@
 """Jasper's loss: connectionist temporal classification, with word and character error rates in validation."""
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -66,10 +65,7 @@ class JasperObjective(Objective):
     def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, JasperFeatures, JasperOutput]:
         network = networks["jasper"]
         inputs = self.features(network, batch)
-        counted = None
-        if network.training and batch.n_samples < batch.waves.size(1):
-            counted = torch.full((), network.features.n_frames(batch.n_samples), device=batch.waves.device)
-        return network, inputs, network(inputs.features, inputs.lengths, counted)
+        return network, inputs, network(inputs.features, inputs.lengths)
 
     def features(self, network: Jasper, batch: JasperBatch) -> JasperFeatures:
         """The network's input of a batch, augmented if the batch has draws."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, differences
 from common.errors import OptionError
-from common.nn.layers import Dropout, mask_from_lengths, normalize_masked
+from common.nn.layers import Dropout, mask_from_lengths
 from common.recognition.recognizer import SpeechItem, SpeechToText
 from common.text.config import TextConfig
 from jasper.arg_parser import InferenceOptions
@@ -55,7 +55,7 @@ class Block(nn.Module):
     """Convolutions with batch norm and residual connections, which are added before the last activation.
 
     What frames past an utterance's end hold is masked before each convolution, if ``masks``. Batch statistics count
-    these frames, as published, but no frame from ``counted`` on.
+    these frames, as published.
     """
 
     def __init__(self, config: BlockConfig, *, in_channels: int, inputs: tuple[int, ...], activation: str) -> None:
@@ -82,10 +82,8 @@ class Block(nn.Module):
         )
         self.out = nn.Sequential(_ACTIVATIONS[activation](inplace=True), Dropout(config.dropout))
 
-    def forward(
-        self, inputs: list[Tensor], lengths: Tensor, counted: Tensor | None, *, masks: bool
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """inputs (B, C, 1, F) each, 0 past the ends if ``masks`` -> (B, filters, 1, F), lengths (B,), counted after.
+    def forward(self, inputs: list[Tensor], lengths: Tensor, *, masks: bool) -> tuple[Tensor, Tensor]:
+        """inputs (B, C, 1, F) each, 0 past the ends if ``masks`` -> (B, filters, 1, F), lengths (B,).
 
         The last one goes through the convolutions, all of them through the residual connections if there are any.
         """
@@ -95,16 +93,11 @@ class Block(nn.Module):
             if hasattr(layer, "output_lengths"):
                 x = layer(masked(x, lengths) if masks and index > 0 else x)
                 lengths = layer.output_lengths(lengths)  # type: ignore[operator]
-                counted = None if counted is None else layer.output_lengths(counted)  # type: ignore[operator]
             else:
-                x = layer(x) if counted is None or torch.jit.is_scripting() else _normed(layer, x, counted)
+                x = layer(x)
         for index, layer in enumerate(self.res):
-            if counted is None or torch.jit.is_scripting():
-                x = x + layer(inputs[index])
-            else:
-                conv, norm = layer.children()
-                x = x + _normed(norm, conv(inputs[index]), counted)
-        return self.out(x), lengths, counted
+            x = x + layer(inputs[index])
+        return self.out(x), lengths
 
 
 class Encoder(nn.Module):
@@ -124,8 +117,8 @@ class Encoder(nn.Module):
             self.layers.append(Block(block, in_channels=channels, inputs=inputs, activation=config.activation))
             channels = block.filters
 
-    def forward(self, features: Tensor, lengths: Tensor, counted: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """features (B, C, F), lengths (B,) frames, counted () -> (B, channels, 1, F'), lengths (B,)."""
+    def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """features (B, C, F), lengths (B,) frames -> (B, channels, 1, F'), lengths (B,)."""
         # Channels last: otherwise bfloat16 is converted for every layer, which costs narrow networks a sixth on CPUs.
         x = features.unsqueeze(2).contiguous(memory_format=torch.channels_last)
         dense: list[Tensor] = []
@@ -134,7 +127,7 @@ class Encoder(nn.Module):
                 x = masked(x, lengths)
             if is_dense:
                 dense.append(x)
-            x, lengths, counted = block(dense if is_dense else [x], lengths, counted, masks=self.masks)
+            x, lengths = block(dense if is_dense else [x], lengths, masks=self.masks)
         return x, lengths
 
 
@@ -238,12 +231,9 @@ class Jasper(Transcriber, nn.Module):
                 if isinstance(layer, RowConv):
                     getattr(nn.init, f"{init}_")(layer.weight)
 
-    def forward(self, features: Tensor, lengths: Tensor, counted: Tensor | None = None) -> JasperOutput:
-        """features (B, C, F), lengths (B,) frames -> `JasperOutput`.
-
-        In training, batch statistics are those of the first ``counted`` frames (), by default of all of them.
-        """
-        x, lengths = self.encoder(features, lengths, counted)
+    def forward(self, features: Tensor, lengths: Tensor) -> JasperOutput:
+        """features (B, C, F), lengths (B,) frames -> `JasperOutput`."""
+        x, lengths = self.encoder(features, lengths)
         return JasperOutput(self.decoder(x), lengths)
 
     @torch.no_grad()
@@ -282,14 +272,6 @@ def masked(x: Tensor, lengths: Tensor) -> Tensor:
     if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths >= x.size(3)).all()):
         return x
     return x.masked_fill(~mask_from_lengths(lengths, x.size(3))[:, None, None], 0.0)
-
-
-def _normed(layer: nn.Module, x: Tensor, counted: Tensor) -> Tensor:
-    """x (B, C, 1, F) after a layer; if that is batch norm, as if there were ``counted`` frames alone."""
-    if not isinstance(layer, nn.BatchNorm2d):
-        return layer(x)
-    is_counted = (torch.arange(x.size(3), device=x.device) < counted).expand(x.size(0), -1)
-    return normalize_masked(layer, x.squeeze(2), is_counted).unsqueeze(2)
 
 
 @torch.no_grad()

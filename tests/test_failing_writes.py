@@ -242,18 +242,6 @@ def test_training_is_refused_at_once_where_it_could_not_write(corpora, tmp_path,
     assert not list(tmp_path.rglob("*.pt"))
 
 
-def test_training_replaces_nothing_that_it_reads_or_writes(corpora, tmp_path, capsys):
-    output, words = tmp_path / "out", FASTPITCH.words(corpora, tmp_path)
-    folder, first = (Path(words[words.index(name) + 1]) for name in ("-d", "--training-files"))
-    mel = folder / first.read_text().partition("|")[0]
-    before = mel.read_bytes()
-    for log, told in {output / "FastPitch_inference.pt": "--save-inference: ", mel: "--log-file "}.items():
-        assert train_on(corpora, output, "--log-file", log, "--save-inference") == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"error: {told}") and line.endswith("; give another one")
-    assert (mel.read_bytes(), [*output.rglob("*")]) == (before, [])
-
-
 def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
     voice = make_checkpoint(tmp_path / "voice.pt")
     (tmp_path / "phrases.txt").write_text("Hm?\n" * 3)

@@ -193,7 +193,9 @@ def test_a_training_that_was_begun_so_resumes(
     begin(corpus, tmp_path / "out", "HiFi-GAN", *words)
     begin(corpus, tmp_path / "out", "HiFi-GAN", *words, "--epochs", "2")
     assert f"resuming from {tmp_path / 'out' / 'HiFi-GAN_checkpoint_1.pt'}: epoch 1" in capsys.readouterr().out
-    assert load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_2.pt").training["iteration"] == 2
+    state = load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_2.pt").training
+    assert state["iteration"] == 2
+    assert [one["epoch"] for one in state["history"]] == [0, 1, 2], "first what it starts from"
 
 
 @pytest.mark.parametrize("option", ["--from-checkpoint", "--checkpoint-path"])

@@ -39,7 +39,7 @@ def test_every_block_gives_what_the_published_one_gives(folder: Path, form: str)
         block.register_forward_hook(lambda _, __, out: found.append(out))
     network(tensors["input.x0"], tensors["input.lens0"])
     assert f"output.0.enc.{len(found)}" not in tensors
-    for index, (x, lengths, _) in enumerate(found):
+    for index, (x, lengths) in enumerate(found):
         torch.testing.assert_close(x.squeeze(2), tensors[f"output.0.enc.{index}"], atol=3e-5, rtol=0)
         assert torch.equal(lengths, tensors[f"output.0.enc_lens.{index}"])
 

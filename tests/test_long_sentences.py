@@ -9,7 +9,7 @@ from tiny_voice import save_voice
 
 from common.checkpoints.checkpoint import save_checkpoint
 from common.checkpoints.reading import load_checkpoint
-from common.data.buckets import Longest
+from common.data.batch import Longest
 from common.synthesis.loading import load_voice
 from common.synthesis.voice import Voice
 

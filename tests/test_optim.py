@@ -75,12 +75,12 @@ def test_average_equals_the_originals_but_copies_integers(goldens: Path):
     network, model = nn.Module(), group(golden, "model")
     for key, value in group(golden, "ema_before").items():
         network.register_buffer(key.replace(".", "_"), value.clone())
-    average = ExponentialMovingAverage({"net": network}, decay=read_golden(goldens / "optim" / "ema.json", "decay"))
+    average = ExponentialMovingAverage("net", network, decay=read_golden(goldens / "optim" / "ema.json", "decay"))
     network.load_state_dict({key.replace(".", "_"): value for key, value in model.items()})
     n_updates = len({key.split(".")[0] for key in golden if key.startswith("ema_after")})
     assert n_updates
     for update in range(1, n_updates + 1):
-        average.update(("net",))
+        average.update()
         for key, value in group(golden, f"ema_after{update}").items():
             ours = average.averages["net"][key.replace(".", "_")]
             expected = value if value.is_floating_point() else model[key]

@@ -122,7 +122,6 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
         1,
         2,
     ]
-    assert ("removed FastPitch_checkpoint_" in out) == ("all" not in kept)
     assert load_checkpoint(tmp_path / "FastPitch_inference.pt").stripped == Stripped(dtype="bfloat16", ema=False)
     assert not (tmp_path / "FastPitch_inference_best.pt").exists(), "the best was saved before this was asked for"
 
@@ -144,6 +143,54 @@ def test_the_best_checkpoint_is_that_of_the_metric_which_is_asked_for(
     weights = load_checkpoint(tmp_path / f"FastPitch_checkpoint_{best}.pt").networks["fastpitch"]
     stripped = load_checkpoint(tmp_path / "FastPitch_inference_best.pt").networks["fastpitch"]
     assert all(torch.equal(stripped[name], value) for name, value in weights.items() if name in stripped)
+
+
+def validated_as(losses: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the EMA weights have these losses by epoch; those of the raw weights only fall."""
+
+    def validate(trainer: Trainer, step: tuple[int, ...]) -> dict[str, float]:
+        return {"val_loss": 9.0 - step[0], "val_ema_loss": losses[step[0]]}
+
+    monkeypatch.setattr(Trainer, "_validate", validate)
+
+
+def test_the_best_validation_is_saved_when_it_happens_and_patience_stops_early(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    validated_as({1: 5.0, 2: 3.0, 3: 4.0, 4: 3.5, 5: 3.1, 6: 1.0}, monkeypatch)
+    words = "-bs 16 --epochs 9 --checkpoint-interval 50 --patience 3 --ema-decay 0.5 --keep-checkpoints 1".split()
+
+    def kept(folder: str) -> set[int]:
+        return {epoch_of(path) for path in saved_checkpoints(tmp_path / folder, "FastPitch")}
+
+    run_train(corpus, tmp_path / "whole", *words)
+    assert kept("whole") == {2, 5} and "stopping early: 3 validations without a better loss" in capsys.readouterr().out
+    run_train(corpus, tmp_path / "parts", *words, "--epochs-this-job", "3")
+    assert kept("parts") == {2, 3}
+    run_train(corpus, tmp_path / "parts", *words, "--resume")
+    assert kept("parts") == {2, 5}
+    for epoch in (2, 5):
+        whole, parts = (
+            load_checkpoint(tmp_path / run / f"FastPitch_checkpoint_{epoch}.pt") for run in ("whole", "parts")
+        )
+        for kind in ("networks", "ema"):
+            for name, value in getattr(whole, kind)["fastpitch"].items():
+                assert torch.equal(value, getattr(parts, kind)["fastpitch"][name])
+    run_train(corpus, tmp_path / "whole", *words, "--resume")
+    assert kept("whole") == {2, 5}, "nothing more is trained"
+    run_train(corpus, tmp_path / "whole", *words, "--resume", "--patience", "4", "--epochs", "6")
+    assert kept("whole") == {6}, "the best and the last"
+
+
+def test_the_best_validation_within_an_epoch_is_kept(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    losses = iter([3.0, 1.0, 2.0, 5.0, 4.0, 3.0, 2.0, 1.5])
+    monkeypatch.setattr(Trainer, "_validate", lambda self, step: {"val_loss": next(losses)})
+    run_train(corpus, tmp_path, *"-bs 4 --epochs 2 --validation-steps 2 --keep-checkpoints 1".split())
+    names = [path.name for path in saved_checkpoints(tmp_path, "FastPitch")]
+    assert names == ["FastPitch_checkpoint_1_iter4.pt", "FastPitch_checkpoint_2.pt"]
+    run_train(corpus, tmp_path, *"-bs 4 --epochs 3 --keep-checkpoints 1 --resume --validation-interval 1".split())
+    names = [path.name for path in saved_checkpoints(tmp_path, "FastPitch")]
+    assert names == ["FastPitch_checkpoint_1_iter4.pt", "FastPitch_checkpoint_3.pt"]
 
 
 def test_validation_after_so_many_updates_changes_nothing_that_is_learned(corpus: Path, tmp_path: Path):

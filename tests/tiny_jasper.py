@@ -58,7 +58,7 @@ def targets(tokens: Tensor, lengths: Tensor) -> JasperBatch:
     """A batch of transcripts without recordings."""
     names = tuple(str(index) for index in range(len(lengths)))
     nothing = torch.zeros(len(lengths), 1)
-    return JasperBatch(names, nothing, torch.ones_like(lengths), tokens, lengths, hop_length=160, n_samples=1)
+    return JasperBatch(names, nothing, torch.ones_like(lengths), tokens, lengths, hop_length=160)
 
 
 def lively(network: Jasper, *, seed: int = 0) -> Jasper:
@@ -97,7 +97,6 @@ def utterances(lengths: list[int], *, seed: int = 0, augmentation: Augmentation 
         tokens=tokens,
         token_lengths=token_lengths,
         hop_length=SMALL.features.hop_length,
-        n_samples=max(lengths),
         draws=None if draws is None else torch.stack(draws),
     )
 
@@ -109,7 +108,6 @@ def part(batch: JasperBatch, rows: slice) -> JasperBatch:
         batch,
         names=batch.names[rows],
         waves=batch.waves[rows, :longest],
-        n_samples=longest,
         wave_lengths=batch.wave_lengths[rows],
         tokens=batch.tokens[rows],
         token_lengths=batch.token_lengths[rows],

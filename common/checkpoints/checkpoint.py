@@ -11,7 +11,7 @@ from torch import Tensor
 
 from common.checkpoints.layout import as_float32
 from common.config import AudioConfig, from_plain, to_plain
-from common.data.buckets import Longest
+from common.data.batch import Longest
 from common.errors import CheckpointError, shown
 from common.files import write_atomically
 from common.registry import available_models, get_model

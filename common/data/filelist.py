@@ -1,7 +1,7 @@
 """Filelists: one utterance a line, fields between vertical bars, every problem named by file and line."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -21,10 +21,6 @@ class FilelistEntry:
     fields: dict[str, str]  # column -> text; an optional column that the list lacks is absent
     where: str  # "list.txt:7"
 
-    def files(self, folder: Path) -> Iterator[tuple[str, Path]]:
-        """What it names in the dataset's ``folder``, as `common.files.check_apart` takes it."""
-        return ((self.where, folder / name) for kind, name in self.fields.items() if kind not in WORD_COLUMNS)
-
 
 class ListedDataset:
     """Base of datasets whose utterances are the ``entries`` of lists, with files in ``folder``."""
@@ -34,10 +30,6 @@ class ListedDataset:
 
     def __len__(self) -> int:
         return len(self.entries)
-
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """All files that are read, each with the line of the list that names it."""
-        return (pair for entry in self.entries for pair in entry.files(self.folder))
 
     def name(self, index: int) -> str:
         """An utterance's name in messages, ``wavs/a.wav (train.txt:7)``."""

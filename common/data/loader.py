@@ -4,32 +4,30 @@ import atexit
 import multiprocessing
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
 
-from common.data.batch import Batch, Dataset, Draw
-from common.data.buckets import AxisSizes, shape_of
+from common.data.batch import Dataset, Draw
 from common.errors import InputError
 from common.signals import STOPS
 
 
-def build_loader(
-    dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int, shapes: Sequence[AxisSizes] = ()
-) -> DataLoader:
-    """Batches of ``dataset`` as ``sampler`` draws them, padded to ``shapes``; `batches_of` iterates over them.
+def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int) -> DataLoader:
+    """Batches of ``dataset`` as ``sampler`` draws them; `batches_of` iterates over them.
 
     ``n_workers`` processes, which live as long as the loader, keep two batches each ready in shared memory; a thread
     of this process copies them into page-locked memory where they are for a GPU. 0 reads them when they are asked for.
     """
-    drawn: Any = _DrawnUtterances(dataset, shapes)
+    drawn: Any = _DrawnUtterances(dataset)
     return DataLoader(
         drawn,
         batch_sampler=sampler,
         **loader_processes(n_workers),
-        collate_fn=drawn.collate,
+        collate_fn=dataset.collate,
         pin_memory=pin_memory,
         persistent_workers=n_workers > 0,
         worker_init_fn=leave_to_the_parent,
@@ -38,23 +36,16 @@ def build_loader(
     )
 
 
+@dataclass(frozen=True)
 class _DrawnUtterances:
-    """Utterances of a dataset as a sampler asks for them; batches are padded to the first of ``shapes`` that fits."""
+    """Utterances of a dataset as a sampler asks for them."""
 
-    def __init__(self, dataset: Dataset, shapes: Sequence[AxisSizes]) -> None:
-        self._dataset, self._shapes = dataset, shapes
-
-    def __len__(self) -> int:
-        return len(self._dataset)
+    dataset: Dataset
 
     def __getitem__(self, index: int | Draw) -> Any:
         if isinstance(index, Draw):
-            return self._dataset.draw(index.index, epoch=index.epoch)
-        return self._dataset[index]
-
-    def collate(self, items: list) -> Batch:
-        batch = self._dataset.collate(items)
-        return batch.padded(shape_of(batch.sizes, self._shapes)) if self._shapes else batch
+            return self.dataset.draw(index.index, epoch=index.epoch)
+        return self.dataset[index]
 
 
 # How loader processes are started: forked where that is possible. Python 3.14 starts them from a server process by

@@ -1,6 +1,5 @@
 """The recordings and mels that vocoders train on, whole or in random segments."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -92,12 +91,6 @@ class RecordingDataset(ListedDataset):
             problem = f"shape {tuple(mel.shape)}, expected {wanted} ({entry.where}); extract the mels again"
             raise InputError(f"{path}: {problem} from {entry.fields['wav']}")
         return mel
-
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """All files that are read, each with the line of the list that names it."""
-        yield from super().files()
-        if self._mels_folder is not None:
-            yield from ((entry.where, _mel_path(self._mels_folder, entry)) for entry in self.entries)
 
     collate = staticmethod(join_batches)
 

@@ -2,10 +2,10 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -13,8 +13,7 @@ from torch import Tensor
 from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
 from common.config import AudioConfig
-from common.data.batch import Batch, join_batches
-from common.data.buckets import Longest
+from common.data.batch import Batch, Longest, join_batches
 from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry, ListedDataset
 from common.text.arpabet import RandomNumbers, utterance_draws
@@ -28,8 +27,6 @@ T = TypeVar("T", bound="TextMelBatch")
 @dataclass(frozen=True)
 class TextMelBatch(Batch):
     """Utterances padded to the longest of them; everything after an utterance's length is zero."""
-
-    axes: ClassVar[Mapping[str, Mapping[int, str]]] = {"mels": {2: "frames"}, "tokens": {1: "tokens"}}
 
     tokens: Tensor  # (B, L) int64 symbol ids, or (B, L, n_features) float32
     token_lengths: Tensor  # (B,) int64
@@ -139,20 +136,9 @@ class TextMelDataset(ListedDataset):
     @property
     def longest(self) -> Longest:
         """The longest utterance of training; raises InputError where a mel cannot be read."""
-        if self.recorded:
-            return Longest(*(max(values) for values in self.sizes().values()))
-        largest = max(range(len(self)), key=self.lengths.__getitem__)  # bytes
-        n_tokens = max(len(self.transcripts[index]) for index in range(len(self)))
-        return Longest(mel_frames(self.folder, self.entries[largest]), n_tokens)
-
-    def sizes(self) -> dict[str, list[int]]:
-        """Frames and tokens of each utterance; where words are drawn to be phones, tokens as validation reads them.
-
-        Raises:
-            InputError: the file of a mel cannot be read.
-        """
-        frames = self.lengths if self.recorded else [mel_frames(self.folder, entry) for entry in self.entries]
-        return {"frames": frames, "tokens": [len(self.transcripts[index]) for index in range(len(self))]}
+        largest = max(range(len(self)), key=self.lengths.__getitem__)
+        n_frames = self.lengths[largest] if self.recorded else mel_frames(self.folder, self.entries[largest])
+        return Longest(n_frames, max(len(self.transcripts[index]) for index in range(len(self))))
 
     def __getitem__(self, index: int) -> Any:
         """Load one utterance; raises InputError where files are broken or do not fit each other or the text."""

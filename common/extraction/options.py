@@ -36,12 +36,8 @@ class CorpusOptions:
         required=True,
         published=("--wav-text-filelists", "--wav-files"),
     )
-    max_wav_value: float | None = option(
-        None, "refuse samples of another full scale: (2 ** bit depth) / 2, or 1 for float samples", above=0, most=2**31
-    )
-    num_workers: int | None = option(
-        None, "processes (default: one for each core)", least=1, most=1024, published=("--n-workers",)
-    )
+    max_wav_value: float | None = option(None, "refuse samples of another full scale", above=0, most=2**31)
+    num_workers: int | None = option(None, "processes (default: cores)", least=1, most=1024, published=("--n-workers",))
 
 
 @dataclass(frozen=True)
@@ -56,31 +52,17 @@ class FeatureOptions(PitchRange):
     extract_pitch_mel: bool = option(False, "pitch of each mel frame, into pitch_mel/ (in Hz: pitch_mel_hz/)")
     extract_pitch_char: bool = option(False, "pitch of each symbol, into pitch_char/ (in Hz: pitch_char_hz/)")
     extract_pitch_trichar: bool = option(False, "pitch of each third of a symbol, into pitch_trichar/, likewise")
-    extract_pitch: bool = option(
-        False, "pitch of each mel frame in Hz, into pitch/, to train with --learned-alignment without durations"
-    )
-    save_alignment_priors: bool = option(
-        False, "priors of alignments, of the symbols of a training without durations, into alignment_priors/"
-    )
+    extract_pitch: bool = option(False, "pitch of each mel frame in Hz, into pitch/, for --learned-alignment")
+    save_alignment_priors: bool = option(False, "priors of alignments without durations, into alignment_priors/")
     output_meta_file: tuple[Path, ...] = option(
-        (),
-        "training lists to write, one for each --wav-text-filelist; their text is the phones of TextGrids, if these "
-        "give the durations",
-        published=("--mel-files",),
-        writes=True,
+        (), "training lists to write, one for each --wav-text-filelist", published=("--mel-files",), writes=True
     )
-    input_type: str = option(
-        "phone",
-        "what the intervals of TextGrids are: phones, or the transcript's characters",
-        choices=("phone", "char"),
-    )
+    input_type: str = option("phone", "what the intervals of TextGrids are", choices=("phone", "char"))
     pitch_method: str = option(ESTIMATORS[0], "what estimates pitch", choices=ESTIMATORS, published=("--f0-method",))
     trim_silence: float | None = option(
         None, "silence of TextGrids to keep at both ends; 0 drops its symbol too", least=0, most=3600, metavar="SECONDS"
     )
-    pitch_mean_std_file: Path | None = option(
-        None, "normalize pitch by these statistics, pitch_char_stats__<list>.json"
-    )
+    pitch_mean_std_file: Path | None = option(None, "normalize pitch by these statistics, pitch_char_stats__LIST.json")
     cuda: bool = option(False, "run the teacher on the GPU")
     resume: bool = option(False, "keep the complete files of an earlier run")
 
@@ -139,9 +121,7 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
         of_teacher = [option_of(f"extract_{folder}") for folder in self.taught]
         grids, n_metas = "--extract-durs-from-textgrids", len(self.output_meta_file)
         if not self.folders:
-            raise OptionError(
-                f"nothing to extract: give --extract-mels, --extract-durations, {grids} or ...-pitch-char"
-            )
+            raise OptionError(f"nothing to extract: give --extract-mels, --extract-durations, {grids}, ...-pitch-char")
         if self.extract_durs_from_textgrids and self.extract_durations:
             raise OptionError(f"--extract-durations and {grids}: give one of them")
         if self.save_alignment_priors and (of_teacher or self.extract_durs_from_textgrids):
@@ -163,13 +143,9 @@ class TeacherForcingOptions:
         None, "checkpoint of a text-to-mel model", required=True, published=("--checkpoint-path",)
     )
     dataset_path: Path = option(Path(), "folder that the lists start from", names=("-d",))
-    filelist: tuple[Path, ...] = option(
-        (), "lists as train.py reads them for that model", published=("--dataset-files",)
-    )
+    filelist: tuple[Path, ...] = option((), "lists as train.py reads them", published=("--dataset-files",))
     lists: Path | None = option(
-        None,
-        "instead of --filelist: the lists of that name for that model, as scripts/prepare_dataset.sh writes them",
-        metavar="FOLDER/NAME",
+        None, "instead: the lists of that name that scripts/prepare_dataset.sh writes", metavar="FOLDER/NAME"
     )
     output: Path | None = option(None, "folder for the mels", names=("-o",), required=True, writes=True)
     ema: bool | None = option(None, _EMA)

@@ -91,11 +91,10 @@ class AdversarialObjective(Objective):
         losses, generated = [], generated.detach()
         for name in self._discriminators:
             if self._concat_fwd:
-                both = networks[name](torch.cat([real, generated])).scores
-                scores = [score.tensor_split(2) for score in both]
+                scores = [score.tensor_split(2) for score in networks[name](torch.cat([real, generated])).scores]
             else:
                 scores = list(zip(networks[name](real).scores, networks[name](generated).scores))
-            losses += [discriminator_loss(of_real, of_generated) for of_real, of_generated in scores]
+            losses += [discriminator_loss(*pair) for pair in scores]
         return torch.stack(losses).sum()
 
     def _adversarial_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:

@@ -1,5 +1,6 @@
 """The training step of every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from common.data.batch import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
-from common.precision import Autocast, Precision, allow_compiled_shapes, cudnn_search
+from common.precision import Autocast, Precision, cudnn_search
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import OPTIMIZERS, ExponentialMovingAverage, Optimization, load_state_by_name, state_by_name
 from common.training.options import RunOptions
@@ -45,8 +46,8 @@ class StepResult:
 class PhaseLoss(nn.Module):
     """Computes a phase's loss of one micro-batch.
 
-    Its parameters are those of the networks that the phase trains. The others are called unwrapped and frozen, so that
-    no process waits for their gradients. Each of its parameters must get a gradient in each micro-batch.
+    Its parameters are those of the networks that the phase trains, each of which gets a gradient in each micro-batch.
+    The others are called unwrapped and frozen, so that no process waits for their gradients.
     """
 
     def __init__(self, phase: Phase, objective: Objective, networks: Networks, *, autocast: Autocast) -> None:
@@ -69,9 +70,8 @@ class PhaseLoss(nn.Module):
 class Engine:
     """Trains networks for an objective, one global batch at a time.
 
-    What a step does depends on the global batch alone: each term's numerators are divided by its count over all
-    micro-batches and processes before the backward pass, and gradients are summed: `DistributedDataParallel` averages
-    them over processes, of losses times the number of processes.
+    Each term's numerators are divided by its count over all micro-batches and processes before the backward pass, and
+    gradients are summed: `DistributedDataParallel` averages those of losses times the number of processes.
     """
 
     def __init__(
@@ -87,40 +87,34 @@ class Engine:
     ) -> None:
         """Move the networks to the device of ``ranks``, and make an optimizer for each phase.
 
-        Mixed precision is in ``amp_dtype``. ``same_shapes`` says that all batches of training have one shape, so that
-        compiled code is made for no other, and cuDNN tries its algorithms for it.
+        Mixed precision is in ``amp_dtype``. With ``same_shapes``, all batches of training have one shape.
         """
         device = ranks.device
         self.networks = networks
         self.objective = objective
         self.iteration = 0  # updates so far
+        self.batches: Sequence[Batch] = ()  # those that are computed
         self._schedule = optimization.schedule
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
         self._same_shapes = same_shapes
         self._skipped_in_a_row = 0
         self._autocast = Precision(device.type == "cuda", amp_dtype).autocast
-        if run.compile and run.length_buckets:
-            allow_compiled_shapes(run.length_buckets)
         for network in networks.values():
             network.to(device)
             if run.compile:
                 # Batches of one shape need no code for others, which the compiler cannot always make.
-                network.compile(dynamic=False if run.length_buckets else None if same_shapes else True)
+                network.compile(dynamic=None if same_shapes else True)
             ranks.broadcast([*network.parameters(), *network.buffers()])
         self._parameters: dict[str, dict[str, nn.Parameter]] = {}
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         self._scalers: dict[str, GradScaler] = {}
         self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
+        settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
         for phase in objective.phases:
-            named = {
-                f"{name}.{key}": parameter
-                for name in phase.trains
-                for key, parameter in networks[name].named_parameters()
-                if parameter.requires_grad
-            }
+            trained = nn.ModuleDict({name: networks[name] for name in phase.trains})
+            named = {name: parameter for name, parameter in trained.named_parameters() if parameter.requires_grad}
             self._parameters[phase.name] = named
-            settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
             self.optimizers[phase.name] = OPTIMIZERS[run.optimizer](named.values(), run.learning_rate, **settings)
             self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
             loss: PhaseLoss | DistributedDataParallel = PhaseLoss(phase, objective, networks, autocast=self._autocast)
@@ -129,8 +123,8 @@ class Engine:
                 loss = DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
             self._losses[phase.name] = loss
         # Only the network that infers, which comes first, is ever used with averaged weights.
-        inferring = dict([next(iter(networks.items()))])
-        self.ema = ExponentialMovingAverage(inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
+        inferring = next(iter(networks.items()))
+        self.ema = ExponentialMovingAverage(*inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
 
     def step(
         self,
@@ -141,15 +135,13 @@ class Engine:
         stop: bool = False,
         save: bool = False,
     ) -> StepResult:
-        """Run an update from this process's micro-batches, already on the device.
+        """Run an update from this process's micro-batches, already on the device, in an ``epoch`` from 1.
 
-        ``epoch`` (from 1) and ``steps_per_epoch`` are for the schedules of learning rate and losses. The result tells
-        all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
+        The result tells all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
         """
         self.iteration += 1
+        self.batches = micro_batches
         rate = self._schedule(self.iteration, epoch, steps_per_epoch)
-        for group in (group for optimizer in self.optimizers.values() for group in optimizer.param_groups):
-            group["lr"] = rate
         self.objective.begin_step(self.networks)
         counts, (n_frames, stops, saves) = self._sum_counts(micro_batches, float(stop), float(save))
         terms: dict[str, float] = {}
@@ -157,6 +149,7 @@ class Engine:
         skipped: list[str] = []
         order = list(micro_batches)
         for phase in self.objective.phases:
+            self.optimizers[phase.name].param_groups[0]["lr"] = rate
             weights = self.objective.weights(phase.name, epoch=epoch)
             with cudnn_search(enabled=self._same_shapes):
                 means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
@@ -166,17 +159,9 @@ class Engine:
                 # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
                 # the next phase uses it first, while its tensors are still there.
                 order.reverse()
-        return StepResult(
-            self.iteration,
-            rate,
-            utterances=tuple(name for batch in micro_batches for name in batch.names),
-            n_frames=int(n_frames),
-            stops=stops > 0,
-            saves=saves > 0,
-            terms=terms,
-            grad_norms=norms,
-            skipped=tuple(skipped),
-        )
+        names = tuple(name for batch in micro_batches for name in batch.names)
+        asked = stops > 0, saves > 0
+        return StepResult(self.iteration, rate, names, int(n_frames), *asked, terms, norms, skipped=tuple(skipped))
 
     def finish(self, result: StepResult) -> None:
         """Count an update that was skipped. InputError where too many in a row were."""
@@ -195,10 +180,10 @@ class Engine:
     ) -> tuple[dict[str, float], float, bool]:
         """Update the networks of one phase: the terms' means, the gradient's norm, and whether the update was applied.
 
-        It is left out, and buffers are as before, where a term with a weight or the norm is not finite.
+        If a weighted term or the norm is not finite, weights and buffers stay as they were.
         """
-        optimizer, phase_loss = self.optimizers[phase.name], self._losses[phase.name]
-        scaler = self._scalers[phase.name]
+        optimizer, scaler = self.optimizers[phase.name], self._scalers[phase.name]
+        phase_loss = self._losses[phase.name]
         for other in self.objective.phases:
             for key, parameter in self._parameters[other.name].items():
                 parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
@@ -217,8 +202,7 @@ class Engine:
         scaler.unscale_(optimizer)
         scaler.update()
         gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
-        sums = self._ranks.sum(torch.stack(list(totals.values())))
-        means = sums / torch.stack(list(divisors.values()))
+        means = self._ranks.sum(torch.stack(list(totals.values()))) / torch.stack(list(divisors.values()))
         total_norm = torch.nn.utils.get_total_norm(gradients).to(means)
         *values, norm = torch.stack([*means.unbind(), total_norm]).tolist()  # the only wait for the device
         terms = dict(zip(totals, values))
@@ -227,8 +211,8 @@ class Engine:
             if norm > self._grad_clip:
                 torch._foreach_mul_(gradients, self._grad_clip / norm)
             optimizer.step()
-            if self.ema is not None:
-                self.ema.update(phase.trains)
+            if self.ema is not None and self.ema.name in phase.trains:
+                self.ema.update()
         elif buffers:
             torch._foreach_copy_(buffers, copies)
         optimizer.zero_grad(set_to_none=True)
@@ -239,14 +223,11 @@ class Engine:
     ) -> tuple[dict[str, dict[str, Tensor]], list[float]]:
         """Counts of each phase's terms; and mel frames and ``requests``; summed over micro-batches and processes."""
         own: dict[tuple[str, str], Any] = {}
-        for phase in self.objective.phases:
-            for batch in micro_batches:
-                for name, count in self.objective.counts(phase.name, batch).items():
-                    # float64 holds every count exactly.
-                    own[phase.name, name] = own.get((phase.name, name), 0) + count.double()
+        for phase, batch in itertools.product(self.objective.phases, micro_batches):
+            for name, count in self.objective.counts(phase.name, batch).items():
+                own[phase.name, name] = own.get((phase.name, name), 0) + count.double()  # which is exact
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
-        further = [frames, *map(frames.new_tensor, requests)]
-        sums = self._ranks.sum(torch.stack([*own.values(), *further]))
+        sums = self._ranks.sum(torch.stack([*own.values(), frames, *map(frames.new_tensor, requests)]))
         counts: dict[str, dict[str, Tensor]] = {phase.name: {} for phase in self.objective.phases}
         for (of_phase, name), count in zip(own, sums.unbind()):
             counts[of_phase][name] = count
@@ -259,6 +240,7 @@ class Engine:
         sums: dict[str, Tensor] = {}
         with evaluation_mode(networks):
             for batch in batches:
+                self.batches = [batch]
                 with self._autocast():
                     terms = self.objective.evaluate(networks, batch.to(self._ranks.device))
                 for name, term in terms.items():
@@ -272,48 +254,41 @@ class Engine:
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
         scalers = {phase: one.state_dict() for phase, one in self._scalers.items() if one.is_enabled()}
-        return {
-            "iteration": self.iteration,
-            "skipped_in_a_row": self._skipped_in_a_row,
-            "scaler": {
-                "scales": {phase: state["scale"] for phase, state in scalers.items()},
-                "finite_since": {phase: state["_growth_tracker"] for phase, state in scalers.items()},
-            },
-            "optimizers": {
-                phase: state_by_name(optimizer, self._parameters[phase]) for phase, optimizer in self.optimizers.items()
-            },
+        scaler = {
+            "scales": {phase: state["scale"] for phase, state in scalers.items()},
+            "finite_since": {phase: state["_growth_tracker"] for phase, state in scalers.items()},
         }
+        optimizers = {name: state_by_name(one, self._parameters[name]) for name, one in self.optimizers.items()}
+        counters = {"iteration": self.iteration, "skipped_in_a_row": self._skipped_in_a_row}
+        return counters | {"scaler": scaler, "optimizers": optimizers}
 
     def load_state(self, state: dict[str, Any], *, where: str) -> list[str]:
         """Restore what `state` gave, but for the weights; CheckpointError where it does not fit the optimizers.
 
         Returns lines on what begins anew.
         """
-        phases, given = list(self.optimizers), state["optimizers"]
+        given, scales = state["optimizers"], state.get("scaler", {}).get("scales", {})
         if unknown := sorted(given.keys() - self.optimizers):
-            expected = f"expected {', '.join(phases)}; give the run's options"
+            expected = f"expected {', '.join(self.optimizers)}; give the run's options"
             raise CheckpointError(f"{where}: its optimizers are of {', '.join(unknown)}, {expected}")
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
-        scalers = {phase: one for phase, one in self._scalers.items() if one.is_enabled()}
-        for phase in scalers.keys() & (saved := state.get("scaler", {})).get("scales", {}):
-            since = saved["finite_since"][phase] % scalers[phase].get_growth_interval()
-            own = {"scale": saved["scales"][phase], "_growth_tracker": since}
-            scalers[phase].load_state_dict(scalers[phase].state_dict() | own)
+        for phase, scaler in self._scalers.items():
+            if scaler.is_enabled() and phase in scales:
+                since = state["scaler"]["finite_since"][phase] % scaler.get_growth_interval()
+                own = {"scale": scales[phase], "_growth_tracker": since}
+                scaler.load_state_dict(scaler.state_dict() | own)
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
-        anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
+        anew = [one for one in self.optimizers if one not in given or (self.iteration and not given[one]["states"])]
         return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
 
 
 @contextmanager
 def evaluation_mode(networks: Networks) -> Iterator[None]:
-    """Networks in evaluation mode for the length of a with block, then as they were."""
-    modes = [(network, network.training) for network in networks.values()]
-    try:
-        for network, _ in modes:
-            network.eval()
-        yield
-    finally:
-        for network, was_training in modes:
-            network.train(was_training)
+    """Networks in evaluation mode within the block, then in training mode."""
+    for network in networks.values():
+        network.eval()
+    yield
+    for network in networks.values():
+        network.train()

@@ -1,34 +1,26 @@
 """Memory that runs out while training: one line that names the utterances and what to lower, no traceback."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from common.config import AudioConfig
-from common.data.batch import Batch
 from common.errors import InputError, is_out_of_memory
-from common.training.options import RunOptions
+from common.training.engine import Engine
 
 _MOST_NAMED = 3
 
 
-def remembered(batches: Iterable[Batch], current: list[Batch]) -> Iterator[Batch]:
-    """Yield ``batches``; ``current`` holds the one that was yielded last."""
-    for batch in batches:
-        current[:] = [batch]
-        yield batch
-
-
 @contextmanager
-def memory_errors_explained(batches: Sequence[Batch], *, run: RunOptions, audio: AudioConfig) -> Iterator[None]:
-    """Raise InputError where memory runs out in the block: it names the longest utterances of ``batches``."""
+def memory_errors_explained(engine: Engine, *, batch_size: int, audio: AudioConfig) -> Iterator[None]:
+    """Raise InputError where memory runs out in the block: it names the longest utterances that ``engine`` computes."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error) or not batches:
+        if not is_out_of_memory(error) or not engine.batches:
             raise
-        seconds = audio.hop_length / audio.sampling_rate
-        lengths = {name: n for one in batches for name, n in zip(one.names, one.frame_lengths.tolist())}
-        longest = sorted(lengths, key=lambda name: -lengths[name])[:_MOST_NAMED]
-        named = ", ".join(f"{name.rpartition(' (')[0] or name} ({lengths[name] * seconds:.1f} s)" for name in longest)
-        lower = f"lower --batch-size (BS; now {run.batch_size}), or " if run.batch_size > 1 else ""
+        lengths = {name: n for one in engine.batches for name, n in zip(one.names, one.frame_lengths.tolist())}
+        seconds = {name: n * audio.hop_length / audio.sampling_rate for name, n in lengths.items()}
+        longest = sorted(seconds, key=lambda name: -seconds[name])[:_MOST_NAMED]
+        named = ", ".join(f"{name.rpartition(' (')[0] or name} ({seconds[name]:.1f} s)" for name in longest)
+        lower = f"lower --batch-size (BS; now {batch_size}), or " if batch_size > 1 else ""
         raise InputError(f"out of memory with {named}; {lower}cut long clips (scripts/import_recordings.sh)") from error

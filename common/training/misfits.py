@@ -1,8 +1,7 @@
 """Which transcripts of a training list do not fit their recordings, by the aligner of the voice that learned them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any, cast
 
@@ -12,13 +11,11 @@ from common.data.batch import Dataset, join_batches
 from common.data.text_mel import TextMelBatch, TextMelDataset
 from common.distributed import Ranks
 from common.files import write_text, writing
-from common.pages.render import render_page
-from common.pages.tables import Recording, player_address, text_table
+from common.pages.tables import text_table
 from common.progress import print_line
+from common.training.options import RunOptions
 
 WORST = 10  # clips on stdout
-MOST_LISTED = 100  # clips with a player
-LEARNED = 0.1  # median misfit of an aligner that tells tokens apart; new ones have 0.01, all of 10 epochs 0.3
 
 
 @dataclass(frozen=True)
@@ -49,23 +46,16 @@ def measure_misfits(
     return ranks.gather_over(len(dataset), compute, "comparing transcripts")
 
 
-def report_misfits(measured: Iterable[Fit], *, dataset_path: Path, output: Path) -> None:
-    """Print the worst transcripts, and write all as ``transcripts.tsv`` and the worst with players as a page."""
-    fits = sorted(measured, key=lambda fit: -fit.misfit)
-    middle = median(fit.misfit for fit in fits)
-    if middle < LEARNED:
-        print_line(f"transcripts are not compared: the aligner has learned too little (median misfit {middle:.2f})")
+def list_misfits(score: Callable[[Any], Tensor], dataset: Dataset, *, ranks: Ranks, run: RunOptions) -> None:
+    """Print the transcripts that fit worst, and write all of them to ``transcripts.tsv``, the worst first."""
+    fits = measure_misfits(score, dataset, ranks=ranks, batch_size=run.batch_size)
+    if not ranks.is_main:
         return
-    table, page = output / "transcripts.tsv", output / "transcripts.html"
+    fits.sort(key=lambda fit: -fit.misfit)
+    table, middle = run.output / "transcripts.tsv", median(fit.misfit for fit in fits)
     rows = [(f"{fit.misfit:.3f}", fit.name, fit.text) for fit in fits]
-    clips = [
-        Recording(name, text, f"misfit {score}", player_address(dataset_path, name.rpartition(" (")[0], page=page))
-        for score, name, text in rows[:MOST_LISTED]
-    ]
-    headline = f"{len(fits)} clips, the worst first; the median misfit is {middle:.2f}"
-    html = render_page("training/transcripts.html", title=str(dataset_path), headline=headline, clips=clips)
-    with writing(output):
+    with writing(run.output):
         write_text(table, "".join("\t".join(row) + "\n" for row in [("misfit", "recording", "transcript"), *rows]))
-        write_text(page, html)
-    print_line(f"transcripts that fit worst (median misfit {middle:.2f}); all: {table}, to listen: {page}")
+    listen = "to listen: extract_mels.py --report --report-checkpoint"
+    print_line(f"transcripts that fit worst (median misfit {middle:.2f}); all: {table}; {listen}")
     print_line("\n".join(text_table(rows[:WORST])))

@@ -66,9 +66,8 @@ class LogStyle:
 class Objective(ABC):
     """What a model trains for: its phases, and for each loss term a numerator and its count.
 
-    A step minimizes, in each phase, the sum over terms of weight x (sum of numerators / sum of counts), where
-    both sums run over all micro-batches and ranks. Terms without a weight are only logged. A ``batch`` is of the class
-    that the model's datasets collate.
+    In each phase a step minimizes the sum over terms of weight x (sum of numerators / sum of counts), where both sums
+    run over all micro-batches and ranks. Terms without a weight are only logged.
     """
 
     phases: tuple[Phase, ...]
@@ -79,9 +78,7 @@ class Objective(ABC):
         """Called once an update, before its phases; for what advances by updates and not by forward passes."""
 
     def diagnose(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to say
-        """Called after an update that was skipped: raise InputError where the networks show why a loss or gradient was
-        not finite.
-        """
+        """Called after an update that was skipped: raise InputError where the networks show why."""
 
     @abstractmethod
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:

@@ -33,6 +33,7 @@ class _ForeachOptimizer(torch.optim.Optimizer):
     """Updates all parameters of a group together, by few operations."""
 
     DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
+    SCALARS: ClassVar[tuple[str, ...]] = ("step",)  # states that have one value a parameter
 
     def __init__(self, params: Iterable[nn.Parameter], lr: float, **settings: Any) -> None:
         """``settings`` replace those of `DEFAULTS`."""
@@ -43,23 +44,20 @@ class _ForeachOptimizer(torch.optim.Optimizer):
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
             weights: list[Tensor] = [p for p in group["params"] if p.grad is not None]
+            names = ["step", "exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group.get("amsgrad", False)
             for weight in weights:
-                if not self.state[weight]:
-                    step = torch.zeros((), device=weight.device)
-                    self.state[weight].update(step=step, **self._new_state(weight, group))
+                for name in names if not self.state[weight] else ():
+                    like = weight.new_zeros(()) if name in self.SCALARS else torch.zeros_like(weight)
+                    self.state[weight][name] = like
             if weights:
-                torch._foreach_add_(self._states(weights, "step"), 1.0)
-                self._update(weights, [p.grad for p in weights if p.grad is not None], group)
+                states = {name: [self.state[weight][name] for weight in weights] for name in names}
+                torch._foreach_add_(states["step"], 1.0)
+                self._update(weights, [p.grad for p in weights if p.grad is not None], states, group)
 
-    def _states(self, weights: list[Tensor], name: str) -> list[Tensor]:
-        return [self.state[weight][name] for weight in weights]
-
-    def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        """The averages that a parameter begins with."""
-        return {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
-
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
-        """Update ``weights`` by their gradients as ``group`` says."""
+    def _update(
+        self, weights: list[Tensor], gradients: list[Tensor], states: dict[str, list[Tensor]], group: dict[str, Any]
+    ) -> None:
+        """Update ``weights`` and their ``states`` by gradients as ``group`` says."""
         raise NotImplementedError
 
 
@@ -72,8 +70,10 @@ class Lamb(_ForeachOptimizer):
 
     DEFAULTS: ClassVar = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0.0, "clamp_value": 10.0, "debias": False}
 
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
-        means, squares = self._states(weights, "exp_avg"), self._states(weights, "exp_avg_sq")
+    def _update(
+        self, weights: list[Tensor], gradients: list[Tensor], states: dict[str, list[Tensor]], group: dict[str, Any]
+    ) -> None:
+        means, squares = states["exp_avg"], states["exp_avg_sq"]
         beta1, beta2 = group["betas"]
         torch._foreach_mul_(means, beta1)
         torch._foreach_add_(means, gradients, alpha=1 - beta1)
@@ -86,20 +86,15 @@ class Lamb(_ForeachOptimizer):
         torch._foreach_mul_(steps, means)
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
-        torch._foreach_mul_(steps, list(self._ratios(weights, steps, group).unbind()))
-        torch._foreach_add_(weights, steps, alpha=-group["lr"])
-
-    def _ratios(self, weights: list[Tensor], steps: list[Tensor], group: dict[str, Any]) -> Tensor:
-        """Trust ratio of each parameter, with the bias correction in it."""
         weight_norms = torch.stack(torch._foreach_norm(weights)).clamp(max=group["clamp_value"])
         step_norms = torch.stack(torch._foreach_norm(steps))
         usable = (weight_norms > 0) & (step_norms > 0)
         ratios = torch.where(usable, weight_norms / step_norms, torch.ones_like(step_norms))
         if group["debias"]:
-            beta1, beta2 = group["betas"]
-            counts = torch.stack(self._states(weights, "step")).double()
+            counts = torch.stack(states["step"]).double()
             ratios = ratios * ((1 - beta2**counts).sqrt() / (1 - beta1**counts)).to(ratios)
-        return ratios
+        torch._foreach_mul_(steps, list(ratios.unbind()))
+        torch._foreach_add_(weights, steps, alpha=-group["lr"])
 
 
 class Novograd(_ForeachOptimizer):
@@ -117,35 +112,26 @@ class Novograd(_ForeachOptimizer):
         "grad_averaging": False,  # weights what momentum adds by 1 - beta1
         "amsgrad": False,  # divides by the largest mean
     }
+    SCALARS: ClassVar = ("step", "exp_avg_sq", "max_exp_avg_sq")
 
-    def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        norms = ("exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg_sq",)
-        return {"exp_avg": torch.zeros_like(weight)} | {name: torch.zeros((), device=weight.device) for name in norms}
-
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
-        means = self._states(weights, "exp_avg")
-        beta1, _ = group["betas"]
+    def _update(
+        self, weights: list[Tensor], gradients: list[Tensor], states: dict[str, list[Tensor]], group: dict[str, Any]
+    ) -> None:
+        means, squares, (beta1, beta2) = states["exp_avg"], states["exp_avg_sq"], group["betas"]
+        own, before = torch.stack(torch._foreach_norm(gradients)).square(), torch.stack(squares)
+        norms = torch.where(before == 0, own, beta2 * before + (1 - beta2) * own)
+        torch._foreach_copy_(squares, list(norms.unbind()))
+        if group["amsgrad"]:
+            norms = torch.maximum(torch.stack(states["max_exp_avg_sq"]), norms)
+            torch._foreach_copy_(states["max_exp_avg_sq"], list(norms.unbind()))
         share = 1 - beta1 if group["grad_averaging"] else 1.0
-        factors = share / (self._norms(weights, gradients, group).sqrt() + group["eps"])
+        factors = share / (norms.sqrt() + group["eps"])
         steps = list(torch._foreach_mul(gradients, list(factors.unbind())))
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"] * share)
         torch._foreach_mul_(means, beta1)
         torch._foreach_add_(means, steps)
         torch._foreach_add_(weights, means, alpha=-group["lr"])
-
-    def _norms(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> Tensor:
-        """Squared norm to divide each gradient by, (parameters,); the state follows."""
-        own = torch.stack(torch._foreach_norm(gradients)).square()
-        squares = self._states(weights, "exp_avg_sq")
-        before, beta2 = torch.stack(squares), group["betas"][1]
-        norms = torch.where(before == 0, own, beta2 * before + (1 - beta2) * own)
-        torch._foreach_copy_(squares, list(norms.unbind()))
-        if group["amsgrad"]:
-            largest = self._states(weights, "max_exp_avg_sq")
-            norms = torch.maximum(torch.stack(largest), norms)
-            torch._foreach_copy_(largest, list(norms.unbind()))
-        return norms
 
 
 def _never_compiled(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
@@ -164,39 +150,32 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 class ExponentialMovingAverage:
-    """Keeps decay * average + (1 - decay) * current for every floating tensor; integers are copied.
+    """Keeps decay * average + (1 - decay) * current for every floating tensor of a network; integers are copied.
 
-    The average starts as a copy of the networks.
+    The average starts as a copy of the network.
     """
 
-    def __init__(self, networks: dict[str, nn.Module], *, decay: float) -> None:
-        self.decay = decay
-        self.networks = {name: copy.deepcopy(network) for name, network in networks.items()}  # with averaged weights
-        self.averages = {name: network.state_dict() for name, network in self.networks.items()}
-        self._current = {name: network.state_dict() for name, network in networks.items()}
+    def __init__(self, name: str, network: nn.Module, *, decay: float) -> None:
+        self.name = name
+        self.networks = {name: copy.deepcopy(network)}  # with averaged weights
+        self.averages = {name: self.networks[name].state_dict()}
+        self._decay = decay
+        pairs = list(zip(self.averages[name].values(), network.state_dict().values()))
+        self._floats = [pair for pair in pairs if pair[0].is_floating_point()]
+        self._integers = [pair for pair in pairs if not pair[0].is_floating_point()]
 
     @torch.no_grad()
-    def update(self, names: tuple[str, ...]) -> None:
-        """Follow the networks of these names, as far as they are averaged, after their optimizer step."""
-        pairs = [
-            (average, self._current[name][key])
-            for name in names
-            for key, average in self.averages.get(name, {}).items()
-        ]
-        averages = [average for average, _ in pairs if average.is_floating_point()]
-        currents = [current for _, current in pairs if current.is_floating_point()]
-        if averages:
-            torch._foreach_mul_(averages, self.decay)
-            torch._foreach_add_(averages, currents, alpha=1 - self.decay)
-        if integers := [average for average, _ in pairs if not average.is_floating_point()]:
-            torch._foreach_copy_(integers, [current for _, current in pairs if not current.is_floating_point()])
+    def update(self) -> None:
+        """Follow the network after its optimizer's step."""
+        averages, currents = ([pair[side] for pair in self._floats] for side in (0, 1))
+        torch._foreach_mul_(averages, self._decay)
+        torch._foreach_add_(averages, currents, alpha=1 - self._decay)
+        for average, current in self._integers:
+            average.copy_(current)
 
 
 def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedule:
-    """Linear warm-up to learning_rate / sqrt(warmup_steps), then learning_rate / sqrt(iteration).
-
-    Without warm-up the rate is constant (Vaswani et al., arXiv:1706.03762, section 5.3, as FastPitch uses it).
-    """
+    """Linear warm-up, if any, then learning_rate / sqrt(iteration) (arXiv:1706.03762, section 5.3); else constant."""
 
     def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         if warmup_steps == 0:
@@ -238,22 +217,12 @@ def load_state_by_name(
     if not fits or settings.get(_ADAMW, own.get(_ADAMW)) != own.get(_ADAMW):  # all else is the same in Adam and AdamW
         raise CheckpointError(f"{where}: its optimizer's state does not fit; was it trained with another --optimizer?")
     own.update(settings)
+    scalars = getattr(optimizer, "SCALARS", ("step",))
     for name, state in states.items():
+        weight = named[name]
+        wanted = {key: torch.Size() if key in scalars else weight.shape for key in ("step", "exp_avg", "exp_avg_sq")}
         # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
-        device = named[name].device
-        restored = {key: torch.as_tensor(value).to(device, torch.float32, copy=True) for key, value in state.items()}
-        found, expected = {key: one.shape for key, one in restored.items()}, _state_shapes(optimizer, named[name])
-        if found != expected:  # which a fused optimizer would read and write all the same
-            got, wanted = (", ".join(f"{key} {tuple(one)}" for key, one in some.items()) for some in (found, expected))
-            raise CheckpointError(f"{where}: its optimizer's state of {name} is {got}; expected {wanted}")
-        optimizer.state[named[name]] = restored
-
-
-def _state_shapes(optimizer: torch.optim.Optimizer, weight: nn.Parameter) -> dict[str, torch.Size]:
-    """The shapes of what an optimizer keeps of a parameter."""
-    group, names = optimizer.param_groups[0], ("exp_avg", "exp_avg_sq")
-    if isinstance(optimizer, _ForeachOptimizer):
-        own = {name: one.shape for name, one in optimizer._new_state(weight.detach().to("meta"), group).items()}
-    else:
-        own = dict.fromkeys((*names, "max_exp_avg_sq") if group["amsgrad"] else names, weight.shape)
-    return {"step": torch.Size()} | own
+        restored = {key: torch.as_tensor(value).to(weight, copy=True) for key, value in state.items()}
+        if not wanted.items() <= {key: one.shape for key, one in restored.items()}.items():
+            raise CheckpointError(f"{where}: its optimizer's state of {name} does not have the weight's shape")
+        optimizer.state[weight] = restored

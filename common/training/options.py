@@ -73,12 +73,10 @@ class RunOptions:
         False, "resume from the output's last checkpoint", variable="RESUME", published=("--resume-from-last",)
     )
     epochs: int = option(1, "epochs in total", least=1, variable="EPOCHS")
-    batch_size: int = option(
-        1, "utterances, or a vocoder's segments, of one process and micro-batch", least=1, names=("-bs",)
-    )
+    batch_size: int = option(1, "utterances (or segments) of one process and micro-batch", least=1, names=("-bs",))
     gradient_accumulation_steps: int = option(
         1,
-        "micro-batches of an update; what it learns depends on processes x batch size x this number alone",
+        "micro-batches of an update, which learns the same from any cut of processes x batch size x this number",
         least=1,
         variable="GRAD_ACCUMULATION",
         names=("--grad-accumulation",),
@@ -90,26 +88,9 @@ class RunOptions:
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
     num_workers: int | None = _computing(None, "loader processes (default: 6 with --cuda, else 0)", least=0, most=1024)
-    length_buckets: int | None = _computing(
-        None,
-        "pad batches up to the next of N lengths, quantiles of the training list's utterances, so that --compile meets "
-        "few shapes; 0: up to their longest utterance (default: 8 with --cuda and without --compile, where that "
-        "changes nothing that is learned; else 0)",
-        least=0,
-        most=4096,
-        metavar="N",
-    )
-    length_pieces: int | None = _computing(
-        None,
-        "cut each micro-batch by length into N, computed one after the other: the same update, less padding (default: "
-        "such that an update has 4, of 8 utterances or more, with --cuda and without batch norm; else 1)",
-        least=1,
-        metavar="N",
-    )
     sorted_updates: int = _computing(
         1,
-        "sort the utterances of N updates by length before they are cut into batches: least padding, but those of an "
-        "update are then of similar lengths",
+        "sort the utterances of N updates together: least padding, but updates of similar lengths",
         least=1,
         metavar="N",
     )
@@ -128,10 +109,7 @@ class RunOptions:
         published=("--save-frequency", "CHECKPOINT_INTERVAL", "SAVE_FREQUENCY"),
     )
     minutes_per_checkpoint: float = _saving(
-        15.0,
-        "write a checkpoint within epochs too, whenever so many minutes have passed since the last; 0: never",
-        least=0,
-        variable="MINUTES_PER_CHECKPOINT",
+        15.0, "most minutes between checkpoints, within epochs too; 0: any", least=0, variable="MINUTES_PER_CHECKPOINT"
     )
     steps_per_checkpoint: int = _saving(0, "updates between further checkpoints; 0: none", least=0)
     keep_checkpoints: int | None = _saving(
@@ -144,18 +122,19 @@ class RunOptions:
     )
     keep_best: SelectionMetric = _saving(
         SelectionMetric(),
-        "figure of validation that says which checkpoint is the best, named as in the log; METRIC:max if larger is "
-        "better",
+        "validation figure of the log that selects the best checkpoint, which is kept; METRIC:max if larger is better",
         read=selection_metric,
         metavar="METRIC",
+    )
+    patience: int = _saving(
+        0, "stop early after N validations without a better one, by --keep-best; 0: never", least=0, metavar="N"
     )
     keep_milestones: tuple[int, ...] = _saving(
         (), "keep the checkpoints of these epochs", least=1, empty=True, metavar="EPOCH", variable="KEEP_MILESTONES"
     )
     save_inference: str | None = _saving(
         None,
-        "also write what inference needs of the last checkpoint alone, MODEL_inference.pt, and of the best, "
-        "MODEL_inference_best.pt, in float32 if no type is given",
+        "also write the weights for inference, MODEL_inference.pt and MODEL_inference_best.pt (in float32 by default)",
         const="float32",
         choices=("float32", "bfloat16", "float16"),
     )
@@ -172,13 +151,9 @@ class RunOptions:
     samples_interval: int | None = _saving(
         None, "epochs between plots and sound (default: with each validation)", least=1, variable="SAMPLES_INTERVAL"
     )
-    log_file: Path | None = _saving(
-        None, "JSON log (default: nvlog.json in the output folder)", writes=True, variable="LOG_FILE"
-    )
+    log_file: Path | None = _saving(None, "JSON log (default: OUTPUT/nvlog.json)", writes=True, variable="LOG_FILE")
     from_checkpoint: Path | None = _saving(
-        None,
-        "checkpoint or safetensors file whose weights a new training begins with, ours or published",
-        published=("--init-from-checkpoint",),
+        None, "weights to start a new training from, ours or published", published=("--init-from-checkpoint",)
     )
     optimizer: str = _optimization("adam", "algorithm", choices=("adam", "adamw", "lamb", "novograd"))
     weight_decay: float = _optimization(0.0, "weight decay, of all parameters", least=0, variable="WEIGHT_DECAY")
@@ -204,20 +179,16 @@ class InputMelOptions:
     )
     input_mels_dir: Path | None = option(
         None,
-        "folder with the mel of each recording; they are computed if not given",
+        "folder of the recordings' mels (default: compute)",
         variable="INPUT_MELS_DIR",
         published=("FINE_TUNE_DIR",),
     )
-    for_voice: Path | None = option(
-        None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
-    )
+    for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
 
     def check_fine_tuning(self, *, trained: bool) -> None:
         """Refuse by OptionError fine-tuning without mels, or one of a vocoder that is not ``trained``."""
         if self.fine_tuning and self.input_mels_dir is None:
-            raise OptionError(
-                "--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes"
-            )
+            raise OptionError("--fine-tuning needs --input-mels-dir, mels of scripts/extract_fine_tune_mels.sh")
         if self.fine_tuning and not trained:
             raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
 
@@ -236,12 +207,8 @@ def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
 
 def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
     """All options of train.py for a model: those of every training, with its recipe as defaults, and its own."""
-    parser = ArgumentParser(
-        description="Train a model.",
-        parents=list(parents),
-        prog="train.py",
-        epilog=f"These are the options for {spec.name}; --model MODEL --help shows those for another model.",
-    )
+    epilog = f"These are the options for {spec.name}; --model MODEL --help shows those for another model."
+    parser = ArgumentParser(description="Train a model.", parents=list(parents), prog="train.py", epilog=epilog)
     add_options(parser, RunOptions, defaults=vars(spec.arg_parser.RECIPE))
     add_options(parser, ComputingOptions, title="computing")
     if spec.role != "recognizer":  # which have features of their own
@@ -259,7 +226,6 @@ class CommandLine:
     spec: ModelSpec
     args: argparse.Namespace
     given: frozenset[str]  # destinations of the options that it gives
-    read: Sequence[tuple[str, Path]]  # options that name files to be read, and these files
 
 
 def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
@@ -271,4 +237,4 @@ def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
     parser = build_training_parser(spec, parents=[first])
     args, actions = parser.parse_args(argv), parser._option_string_actions
     given = frozenset(actions[name].dest for name in names_given(argv) if name in actions)
-    return CommandLine(spec, args, given, read=parser.files_of(args)[1])
+    return CommandLine(spec, args, given)

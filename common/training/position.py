@@ -1,6 +1,5 @@
 """Where a training stands: in which epoch and update, with the sums that the epoch's averages need."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -33,9 +32,10 @@ class Position:
         """Updates of this epoch that were not skipped; at least 1, to divide by."""
         return max(1, self.steps_done - self.skipped)
 
-    def means(self, names: Iterable[str]) -> dict[str, float]:
-        """The epoch's mean of those terms among ``names`` that training has."""
-        return {name: self.sums[name] / self.applied for name in names if name in self.sums}
+    @property
+    def means(self) -> dict[str, float]:
+        """The epoch's mean of each term."""
+        return {name: total / self.applied for name, total in self.sums.items()}
 
     def seconds_left(self, *, epochs: int, steps_per_epoch: int) -> float:
         """How long the updates until the end of the last of ``epochs`` take, at the speed of this epoch's."""

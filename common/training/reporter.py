@@ -1,7 +1,6 @@
 """What a training run reports: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
 
-from __future__ import annotations
-
+import os
 import re
 import sys
 import threading
@@ -9,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 
@@ -24,19 +23,12 @@ from common.text.front_end import TextFrontEnd
 from common.training.engine import StepResult
 from common.training.objective import Example, Objective
 
-if TYPE_CHECKING:
-    import numpy as np
-    from torch.utils.tensorboard import SummaryWriter
-
 _GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
 FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses nothing
 
 
 class Reporter:
-    """Reports what the trainer measures; ``is_main`` says that this is the process whose ``logger`` is enabled.
-
-    TensorBoard's files are in a folder for each subset, which is made with its first figure.
-    """
+    """Reports what the trainer measures; ``is_main`` says that this is the process whose ``logger`` is enabled."""
 
     def __init__(
         self,
@@ -54,10 +46,10 @@ class Reporter:
         self._audio = audio
         self._symbols = [] if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols
         self._is_main = is_main
-        self._writers: dict[str, SummaryWriter] = {}
+        self._writers: dict[str, Any] = {}  # SummaryWriter of each subset
         self._excepthook = threading.excepthook
         self._plot_executor = ThreadPoolExecutor(max_workers=1)
-        self._pending_plots: list[Future] = []
+        self._plots: Future | None = None  # of the last examples
         # Why a log, or standard output, cannot be written: training stops then, with all that it has learned.
         self.failure: OutputError | None = None
         self._describe_metrics()
@@ -73,10 +65,7 @@ class Reporter:
     def log(
         self, step: Step, subset: str, figures: dict[str, float], *, iteration: int | None = None, stdout: bool = True
     ) -> None:
-        """Log figures of a subset, and add them to its curves at ``iteration`` where that is given.
-
-        Figures without a description go to the JSON stream only.
-        """
+        """Log figures of a subset, those without a description in the JSON stream only; ``iteration`` is for curves."""
         named = {f"{subset}_{name}": value for name, value in figures.items()}
         with self._logging():
             self._logger.log(step, named, stdout=stdout)
@@ -92,24 +81,24 @@ class Reporter:
         self.log(step, "train", figures, stdout=not has_terminal())
         norms = {f"grad_norm{self._suffix(name)}": norm for name, norm in result.grad_norms.items()}
         self._add_scalars("train", result.iteration, figures | norms)
-        if result.skipped and self._is_main:
+        if result.skipped:
             skipped = f"update {result.iteration} skipped ({', '.join(result.skipped)})"
             with self._logging():
-                print_line(f"warning: {skipped}: loss or gradient not finite")
+                print_once(f"warning: {skipped}: loss or gradient not finite")
 
     def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
         """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""
-        for example in examples:
-            for title, text in example.texts.items():
-                with self._logging():
-                    print_line(f"{subset} {example.name} {title}: {text}")
+        with self._logging():
+            for example in examples:
+                print_once(*(f"{subset} {example.name} {title}: {text}" for title, text in example.texts.items()))
         self.wait_for_plots()
-        self._pending_plots.append(self._plot_executor.submit(self._plot, subset, iteration, list(examples)))
+        self._plots = self._plot_executor.submit(self._plot, subset, iteration, list(examples))
 
     def wait_for_plots(self) -> None:
         """Wait for the plots and sound of the last examples; re-raises their errors but those of writing."""
-        while self._pending_plots:
-            self._pending_plots.pop().result()
+        if self._plots is not None:
+            self._plots.result()
+            self._plots = None
 
     def close(self) -> None:
         """Finish plots and close the TensorBoard files."""
@@ -120,7 +109,7 @@ class Reporter:
         threading.excepthook = self._excepthook
 
     @contextmanager
-    def _writing(self, subset: str) -> Iterator[SummaryWriter]:
+    def _writing(self, subset: str) -> Iterator[Any]:
         """Write to a subset's files of TensorBoard."""
         with writing(self._folder / subset, "; it is for TensorBoard"):
             if subset not in self._writers:
@@ -167,8 +156,8 @@ class Reporter:
                     writer.add_text(f"text_{title}/{tag}", text, iteration)
                 writer.flush()
 
-    def _picture(self, example: Example, *, title: str) -> np.ndarray:
-        """All of an utterance that can be drawn, over one time axis, as (height, width, 3)."""
+    def _picture(self, example: Example, *, title: str) -> Any:
+        """All of an utterance that can be drawn, over one time axis, as an array (height, width, 3)."""
         from common import plots  # matplotlib takes half a second to import, and other ranks never draw
 
         tokens = example.tokens  # phonological features are no symbols
@@ -202,6 +191,12 @@ class Reporter:
             for phase in self._objective.phases:
                 name = style.rates.get(phase.name, "lrate")
                 logger.metadata(f"{subset}_lrate{self._suffix(phase.name)}", name=name, format="{:.2e}")
+
+
+def print_once(*lines: str) -> None:
+    """Print lines on stdout; of several processes the first does."""
+    for line in lines if os.environ.get("RANK", "0") == "0" else ():
+        print_line(line)
 
 
 def has_terminal() -> bool:

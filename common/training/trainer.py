@@ -4,7 +4,7 @@ import itertools
 import math
 import signal
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ import torch
 from common.checkpoints.checkpoint import (
     Checkpoint,
     checkpoint_path,
-    epoch_of,
     is_rolling,
     save_checkpoint,
     saved_checkpoints,
@@ -23,7 +22,6 @@ from common.checkpoints.checkpoint import (
 )
 from common.checkpoints.loading import load_weights
 from common.data.batch import Batch, Dataset
-from common.data.buckets import AxisSizes
 from common.data.loader import batches_of, build_loader
 from common.data.sampler import GlobalBatchSampler, validation_batches
 from common.distributed import Ranks
@@ -33,13 +31,13 @@ from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
-from common.training.memory import memory_errors_explained, remembered
-from common.training.misfits import measure_misfits, report_misfits
+from common.training.memory import memory_errors_explained
+from common.training.misfits import list_misfits
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.position import Position, resumed_position
-from common.training.reporter import Reporter, has_terminal
-from common.training.verdict import describe_training
+from common.training.reporter import Reporter, has_terminal, print_once
+from common.training.verdict import describe_training, has_alignment, validations_since_best
 
 
 class Trainer:
@@ -52,17 +50,14 @@ class Trainer:
         template: Checkpoint,
         training_set: Dataset,
         validation_set: Dataset,
-        shapes: Sequence[AxisSizes],
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
         lock: TextIO | None = None,
     ) -> None:
-        """``template`` is a checkpoint of this run without weights; batches are padded to ``shapes``, if any.
-
-        ``lock`` is that of the output, which is held as long as the trainer.
-        """
+        """``template`` is a checkpoint of this run without weights; ``lock``, of the output, is held meanwhile."""
         self.engine = engine
+        self.is_fine_tuning = False  # whether it starts from weights that are worth comparing with
         self._lock = lock
         self._template = template
         self._ranks = ranks
@@ -72,29 +67,23 @@ class Trainer:
         self._is_due = False  # whether the clock has asked for a checkpoint
         self._saved_at = time.monotonic()
         self._reported_at = 0.0
-        self._best: dict[str, Any] | None = None  # epoch and metric of the best validation of a checkpoint
+        self._best: dict[str, Any] | None = None  # epoch, iteration within it, and metric of the best validation
         self._history: list[dict[str, float]] = []  # of validations, as `describe_training` takes it
         self._training_set = training_set
-        pieces = options.length_pieces or 1
-        self._micro_batches = options.gradient_accumulation_steps * pieces
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
-            batch_size=options.batch_size // pieces,
-            accumulation=self._micro_batches,
+            batch_size=options.batch_size,
+            accumulation=options.gradient_accumulation_steps,
             seed=options.seed,
             ranks=ranks,
             sorted_updates=options.sorted_updates,
         )
-        validation = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
         load = partial(
-            build_loader,
-            n_workers=options.num_workers or 0,
-            pin_memory=ranks.device.type == "cuda",
-            seed=options.seed,
-            shapes=shapes,
+            build_loader, n_workers=options.num_workers or 0, pin_memory=ranks.device.type == "cuda", seed=options.seed
         )
         self._training_loader = load(training_set, self._sampler)
-        self._validation_loader = load(validation_set, validation)
+        own = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
+        self._validation_loader = load(validation_set, own)
         self._validated = {"val": engine.networks}  # subset of the log -> networks
         if engine.ema is not None:
             self._validated["val_ema"] = engine.networks | engine.ema.networks
@@ -107,20 +96,19 @@ class Trainer:
 
         Returns lines on what cannot go on as it was. CheckpointError where the state does not fit.
         """
-        state = checkpoint.training
+        state, ema = checkpoint.training, self.engine.ema
         assert state is not None
         notes = self.engine.load_state(state, where=str(where))
-        if self.engine.ema is not None and checkpoint.ema is not None:
-            load_weights(self.engine.ema.networks, checkpoint.ema, where=str(where), kind="EMA weights")
-        elif self.engine.ema is not None:
+        if ema is not None and checkpoint.ema is not None:
+            load_weights(ema.networks, checkpoint.ema, where=str(where), kind="EMA weights")
+        elif ema is not None:
             notes.append(f"{where} holds no EMA weights: they begin as a copy of its weights")
         elif checkpoint.ema is not None:
             notes.append(f"the EMA weights of {where} are left out, as --ema-decay is 0")
         self._position, n = resumed_position(state, self._sampler), self._ranks.world_size
-        best, options = state.get("best"), self._options
-        if best is not None and str(options.keep_best) in best:  # else of another metric
-            path = checkpoint_path(options.output, self._template.model, epoch=best["epoch"])
-            self._best = best if path.is_file() else None
+        best = state.get("best")
+        if best is not None and str(self._options.keep_best) in best:  # else of another metric
+            self._best = best if self._path(best["epoch"], best.get("iteration")).is_file() else None
         self._history = list(state.get("history", []))
         random_states = state.get("random", [])
         if len(random_states) == n:
@@ -130,89 +118,72 @@ class Trainer:
         return notes
 
     def fit(self) -> signal.Signals | None:
-        """Train until the last epoch; returns the signal that asked to stop before it, with a checkpoint saved.
-
-        Another process's signal stops this one as SIGTERM.
-        """
-        position, options = self._position, self._options
+        """Train until the last epoch; returns the signal that stopped it before, SIGTERM for one to another process."""
+        position, options, n_steps = self._position, self._options, self._sampler.steps_per_epoch
         last_epoch = options.epochs
         if options.epochs_this_job:
             last_epoch = min(last_epoch, position.epoch - 1 + options.epochs_this_job)
-        if position.epoch > last_epoch and self._ranks.is_main:
-            print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {options.epochs}")
-        total = last_epoch * self._sampler.steps_per_epoch
-        self._saved_at = time.monotonic()
+        if position.epoch > last_epoch:
+            print_once(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {options.epochs}")
         for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
             unfinished.unlink(missing_ok=True)  # a killed run was writing it
-        stopped_by = None
+        shown = self._ranks.is_main and has_terminal()
+        bar: Progress[None] = progress(total=last_epoch * n_steps, desc="training", unit="step", enabled=shown)
         try:
-            shown = self._ranks.is_main and has_terminal()
-            bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
-            with StopSignals() as signals, bar:
-                bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
-                while position.epoch <= last_epoch and stopped_by is None:
+            explained = memory_errors_explained(self.engine, batch_size=options.batch_size, audio=self._template.audio)
+            with StopSignals() as signals, bar, explained:
+                bar.update((position.epoch - 1) * n_steps + position.steps_done)
+                self._saved_at = time.monotonic()
+                if self.is_fine_tuning:
+                    self._history.append({"epoch": 0.0} | self._validate((0,)))
+                while position.epoch <= last_epoch and not self._stopping and not self._is_out_of_patience():
                     self._train_epoch(bar, signals)
-                    is_last = position.epoch == last_epoch
-                    if is_finished := position.steps_done == self._sampler.steps_per_epoch:
-                        self._finish_epoch(is_last=is_last)
-                    else:
+                    if position.steps_done < n_steps:
                         self._save(rolling=True)
-                    if self._stopping and not (is_finished and is_last):
-                        stopped_by = signals.received or signal.SIGTERM
+                        break
+                    self._finish_epoch(is_last=position.epoch == last_epoch)
                     self._position = position = Position(epoch=position.epoch + 1)
             self._reporter.wait_for_plots()
+        except OutputError as error:
+            self._reporter.failure = self._reporter.failure or error
         finally:
             self._reporter.close()
         if (failure := self._reporter.failure) is not None:
-            raise OutputError(f"{failure}; {self._how_to_resume()}")
-        if position.epoch > options.epochs and not self._stopping:
+            saved = saved_checkpoints(options.output, self._template.model)
+            last = f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "none is saved"
+            raise OutputError(f"{failure}; {last}") from failure
+        is_over = position.epoch > options.epochs or self._is_out_of_patience()
+        if self._stopping and not is_over and position.epoch <= last_epoch:
+            return signals.received or signal.SIGTERM
+        if is_over and not self._stopping:
             self._list_misfits()  # all is saved: what ends this ends no training
-        return stopped_by
-
-    def _list_misfits(self) -> None:
-        """List the transcripts of training by how badly they fit, if networks (those of inference) can say it."""
-        options, networks = self._options, [*self._validated.values()][-1]
-        score = self.engine.objective.misfits(networks)
-        if score is None:
-            return
-        with evaluation_mode(networks):
-            fits = measure_misfits(score, self._training_set, ranks=self._ranks, batch_size=options.batch_size)
-        if self._ranks.is_main:
-            report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
-
-    def _how_to_resume(self) -> str:
-        """What is saved, for whoever cannot write something, as on a full disk."""
-        saved = saved_checkpoints(self._options.output, self._template.model)
-        return f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "nothing is saved"
+        return None
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
         """Train to the end of the current epoch, or until any process is asked to stop."""
-        position, options = self._position, self._options
+        position, options, n_steps = self._position, self._options, self._sampler.steps_per_epoch
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
         self._reported_at = time.perf_counter()
         for micro_batches in self.updates():
             stops = signals.received is not None or self._reporter.failure is not None
             saves = self._ranks.is_main and self._clock_asks()
-            given = {"epoch": position.epoch, "steps_per_epoch": self._sampler.steps_per_epoch}
-            with memory_errors_explained(micro_batches, run=options, audio=self._template.audio):
-                result = self.engine.step(micro_batches, **given, stop=stops, save=saves)
+            result = self.engine.step(
+                micro_batches, epoch=position.epoch, steps_per_epoch=n_steps, stop=stops, save=saves
+            )
             position.steps_done += 1
             self._report(result, bar)
-            is_last = position.steps_done == self._sampler.steps_per_epoch
-            validates = self._is_multiple_of(options.validation_steps)
-            saves = self._is_multiple_of(options.steps_per_checkpoint)
-            if is_last or self._stopping:
+            if position.steps_done == n_steps or self._stopping:
                 return
-            if validates:
-                self._validate((position.epoch, position.steps_done, self._sampler.steps_per_epoch))
-            if saves := saves or self._is_due:
-                self._save(rolling=True)
+            validates = self._is_multiple_of(options.validation_steps)
+            is_best = validates and self._compare(self._validate((position.epoch, position.steps_done, n_steps)))
+            if saves := is_best or self._is_due or self._is_multiple_of(options.steps_per_checkpoint):
+                self._save(rolling=True, is_best=is_best)
             if validates or saves:
                 self._reported_at = time.perf_counter()  # neither is part of the next update
 
     def updates(self) -> Iterator[list[Batch]]:
         """This process's micro-batches of one update after another, on the device."""
-        size, batches = self._micro_batches, batches_of(self._training_loader)
+        size, batches = self._options.gradient_accumulation_steps, batches_of(self._training_loader)
         while len(group := list(itertools.islice(batches, size))) == size:
             yield [batch.to(self._ranks.device) for batch in group]
 
@@ -237,141 +208,149 @@ class Trainer:
         seconds = 60 * self._options.minutes_per_checkpoint
         return seconds > 0 and time.monotonic() - self._saved_at >= seconds
 
+    def _is_out_of_patience(self) -> bool:
+        """Whether ``--patience`` validations in a row were no better than one before them."""
+        patience = self._options.patience
+        return patience > 0 and validations_since_best(self._history, self._options.keep_best) >= patience
+
     def _finish_epoch(self, *, is_last: bool) -> None:
+        """Log an epoch, validate, and save what is due."""
         position, options = self._position, self._options
         self._log_epoch()
         validates = is_last or position.epoch % options.validation_interval == 0
         validates = validates or self._is_multiple_of(options.validation_steps)
+        is_best = validates and self._compare(self._validate((position.epoch,)))
+        if self._is_out_of_patience():
+            is_last = True
+            print_once(f"stopping early: {options.patience} validations without a better {options.keep_best.name}")
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
-        figures = self._validate((position.epoch,)) if validates else {}
         for subset, networks in self._validated.items() if shows and self._ranks.is_main else ():
             self._show_examples(networks, subset)
-        if is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
-            self._save(rolling=False, figures=figures)
+        if is_best or is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
+            self._save(rolling=False, is_best=is_best)
         elif self._is_due:
             self._save(rolling=True)
 
     def _log_epoch(self) -> None:
         position = self._position
-        figures = {"loss": math.nan} | position.means(position.sums)
+        figures = {"loss": math.nan} | position.means
         figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
         if position.skipped:
             figures["skipped"] = position.skipped
         self._reporter.log((position.epoch,), "avg_train", figures)
-        if position.skipped == position.steps_done and self._ranks.is_main:
+        if position.skipped == position.steps_done:
             what = f"all {position.skipped} updates of epoch {position.epoch} were skipped: their losses or gradients"
-            print_line(f"warning: {what} are not finite; lower --learning-rate, or leave out --amp-dtype float16")
+            print_once(f"warning: {what} are not finite; lower --learning-rate, or leave out --amp-dtype float16")
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
-        engine, epoch, began = self.engine, self._position.epoch, time.perf_counter()
+        engine, epoch = self.engine, step[0]
         found: dict[str, float] = {}
-        terms: dict[str, float] = {}
         for subset, networks in self._validated.items():
             started = time.perf_counter()
-            batches = batches_of(self._validation_loader)
-            current: list[Batch] = []
-            with memory_errors_explained(current, run=self._options, audio=self._template.audio):
-                terms = engine.evaluate(remembered(batches, current), networks=networks)
+            terms = engine.evaluate(batches_of(self._validation_loader), networks=networks)
             figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
             figures["took"] = time.perf_counter() - started
             self._reporter.log(step, subset, figures, iteration=engine.iteration)
             warnings = engine.objective.warnings(figures, epoch=epoch) if subset == "val" else []
-            for line in warnings if self._ranks.is_main else ():
-                print_line(f"warning: {line}")
+            print_once(*(f"warning: {line}" for line in warnings))
             figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
             found |= {f"{subset}_{name}": value for name, value in figures.items()}
-        self._describe(found, terms, seconds=time.perf_counter() - began)
         return found
 
-    def _describe(self, figures: dict[str, float], terms: Iterable[str], *, seconds: float) -> None:
-        """Say in words how the training goes, whose last validation took ``seconds`` and found ``figures``."""
+    def _compare(self, figures: dict[str, float]) -> bool:
+        """Say in words how the training goes; returns whether a validation is the best so far, which is remembered."""
         position, options, objective = self._position, self._options, self.engine.objective
-        trained = objective.total(position.means(terms), epoch=options.epochs)
+        metric, value, n_steps = options.keep_best, options.keep_best.value(figures), self._sampler.steps_per_epoch
+        if value is None:
+            names = ", ".join(figures)
+            print_once(f"warning: --keep-best {metric}: no figure of validation, expected one of {names}")
+        is_best = metric.is_better(value, None if self._best is None else self._best[str(metric)])
+        if is_best := is_best and position.skipped < position.steps_done:  # else nothing was learned
+            within = {"iteration": self.engine.iteration} if position.steps_done < n_steps else {}
+            self._best = {"epoch": position.epoch, str(metric): value} | within
+        trained = objective.total(position.means, epoch=options.epochs) if position.sums else math.inf
         self._history.append({"epoch": float(position.epoch), "train_loss": trained} | figures)
-        left = position.seconds_left(epochs=options.epochs, steps_per_epoch=self._sampler.steps_per_epoch)
+        left = position.seconds_left(epochs=options.epochs, steps_per_epoch=n_steps)
+        seconds = sum(value for name, value in figures.items() if name.endswith("_took"))
         left += (options.epochs - position.epoch) // options.validation_interval * seconds
         line = describe_training(
             self._history,
-            metric=options.keep_best,
+            metric=metric,
             aligned=objective.aligned,
             best_kept=None if self._best is None else self._best["epoch"],
             seconds_left=left,
             adversarial=len(objective.phases) > 1,
         )
-        if line and self._ranks.is_main:
-            print_line(line)
+        print_once(*filter(None, [line]))
+        return is_best
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
-        batch = next(batches_of(self._validation_loader), None)
-        if batch is None:
+        if (batch := next(batches_of(self._validation_loader), None)) is not None:
+            with evaluation_mode(networks):
+                examples = self.engine.objective.examples(networks, batch.to(self._ranks.device))
+            self._reporter.examples(subset, examples, iteration=self.engine.iteration)
+
+    def _list_misfits(self) -> None:
+        """List the transcripts of training by how badly they fit, where networks of inference have aligned them."""
+        objective, networks = self.engine.objective, [*self._validated.values()][-1]
+        if (score := objective.misfits(networks)) is None:
+            return
+        if objective.aligned is not None and not has_alignment(self._history, objective.aligned):
+            print_once("transcripts are not compared with recordings: no alignment yet")
             return
         with evaluation_mode(networks):
-            examples = self.engine.objective.examples(networks, batch.to(self._ranks.device))
-        self._reporter.examples(subset, examples, iteration=self.engine.iteration)
+            list_misfits(score, self._training_set, ranks=self._ranks, run=self._options)
 
-    def _save(self, *, rolling: bool, figures: dict[str, float] | None = None) -> None:
-        """Write a checkpoint of a finished epoch, with the ``figures`` of its validation, if any, or a rolling one."""
-        position, engine, options = self._position, self.engine, self._options
-        metric, value = options.keep_best, options.keep_best.value(figures or {})
-        if figures and value is None and self._ranks.is_main:
-            names = ", ".join(figures)
-            print_line(f"warning: --keep-best {metric}: no figure of validation, expected one of {names}")
-        is_best = metric.is_better(value, None if self._best is None else self._best[str(metric)])
-        is_best &= position.skipped < position.steps_done  # else nothing was learned
-        if is_best:
-            self._best = {"epoch": position.epoch, str(metric): value}
-        random_states = self._ranks.gather(_random_state(self._ranks.device))
+    def _path(self, epoch: int, iteration: int | None) -> Path:
+        return checkpoint_path(self._options.output, self._template.model, epoch=epoch, iteration=iteration)
 
+    def _save(self, *, rolling: bool, is_best: bool = False) -> None:
+        """Write a checkpoint of a finished epoch, or a rolling one within it, and remove those that it replaces."""
+        engine, random_states = self.engine, self._ranks.gather(_random_state(self._ranks.device))
         own = {"global_batch": self._sampler.global_batch, "random": random_states}
         own |= {"best": self._best, "history": self._history}
-        try:
-            with writing(options.output):
-                if self._ranks.is_main:
-                    checkpoint = replace(
-                        self._template,
-                        networks={name: network.state_dict() for name, network in engine.networks.items()},
-                        ema=None if engine.ema is None else engine.ema.averages,
-                        training=engine.state() | asdict(position) | own,
-                    )
-                    self._write(checkpoint, rolling=rolling, is_best=is_best)
-            self._ranks.gather(None)
-        except OutputError as error:
-            raise OutputError(f"{error}; {self._how_to_resume()}") from error
+        if self._ranks.is_main:
+            checkpoint = replace(
+                self._template,
+                networks={name: network.state_dict() for name, network in engine.networks.items()},
+                ema=None if engine.ema is None else engine.ema.averages,
+                training=engine.state() | asdict(self._position) | own,
+            )
+            with writing(self._options.output):
+                self._write(checkpoint, rolling=rolling, is_best=is_best)
+        self._ranks.gather(None)
         self._saved_at, self._is_due = time.monotonic(), False
 
     def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:
-        """Write a checkpoint, and remove those that it replaces."""
-        epoch, iteration, folder = self._position.epoch, self.engine.iteration, self._options.output
-        path = checkpoint_path(folder, checkpoint.model, epoch=epoch, iteration=iteration if rolling else None)
-        older = [old for old in saved_checkpoints(folder, checkpoint.model) if is_rolling(old)]
+        options, epoch, iteration = self._options, self._position.epoch, self.engine.iteration
+        path = self._path(epoch, iteration if rolling else None)
         save_checkpoint(path, checkpoint)
         best = ", the best validation so far" if is_best else ""
         print_line(f"saved {path} (epoch {epoch}, iteration {iteration}{best})")
-        # The newest stays, to fall back to if this one is damaged.
-        for old in {*older[: -1 if rolling else None]} - {path}:
-            old.unlink(missing_ok=True)
-        if not rolling:
-            if (dtype := self._options.save_inference) is not None:
-                stripped = strip_checkpoint(checkpoint, dtype=dtype)
-                for target in inference_paths(folder, checkpoint.model)[: 1 + is_best]:
-                    save_checkpoint(target, stripped)
-            self._remove_old()
+        if (dtype := options.save_inference) is not None and (is_best or not rolling):
+            stripped = strip_checkpoint(checkpoint, dtype=dtype)
+            for target in inference_paths(options.output, checkpoint.model)[: 1 + is_best]:
+                save_checkpoint(target, stripped)
+        self._remove_old(path)
 
-    def _remove_old(self) -> None:
-        """Keep milestones, the best and the last few checkpoints of complete epochs up to this one, unless all stay."""
-        options, epoch = self._options, self._position.epoch
-        if options.keep_checkpoints is None:
-            return
-        saved = saved_checkpoints(options.output, self._template.model)
-        of_epochs = [path for path in saved if not is_rolling(path) and epoch_of(path) <= epoch]
-        kept = {*options.keep_milestones, *([] if self._best is None else [self._best["epoch"]])}
-        removed = [path for path in of_epochs[: -options.keep_checkpoints] if epoch_of(path) not in kept]
-        for path in removed:
+    def _remove_old(self, newest: Path) -> None:
+        """Remove what ``newest`` replaces; the best checkpoint and milestones stay, and the last few of epochs.
+
+        Of the rolling ones another stays beside it, to fall back to if it is damaged, until an epoch is complete.
+        """
+        options, saved = self._options, saved_checkpoints(self._options.output, self._template.model)
+        kept = {newest, *(self._path(epoch, None) for epoch in options.keep_milestones)}
+        if self._best is not None:
+            kept.add(self._path(self._best["epoch"], self._best.get("iteration")))
+        saved = saved[: saved.index(newest) + 1]
+        rolling = [path for path in saved if is_rolling(path)]
+        removed = rolling[:-2] if is_rolling(newest) else rolling
+        if options.keep_checkpoints is not None:
+            removed += [path for path in saved if not is_rolling(path)][: -options.keep_checkpoints]
+        for path in {*removed} - kept:
             path.unlink(missing_ok=True)
-        if removed:
-            print_line(f"removed {' '.join(path.name for path in removed)} (see --keep-checkpoints)")
 
 
 def _random_state(device: torch.device) -> dict[str, torch.Tensor]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from common.training.options import SelectionMetric
 
-PATIENCE = 5  # validations that are compared with all before them
-GAIN = 0.01  # share of the best figure before them by which a training that improves is better
-FALL = 0.03  # share by which the loss of training has fallen since then where a network still learns
-RISE = 0.02  # share of the best figure by which each of them is worse where a network overfits or diverges
-_OF_ATTENTION = ("attention_diagonality", "unattended_tokens")
+PATIENCE = 5  # validations without a gain after which a figure no longer improves; twice as many once text is aligned
+GAIN = 0.03  # share by which a figure must improve to be a gain before there is an alignment, when losses fall fast
+RISE = 0.02  # share of the best figure by which `PATIENCE` later ones are worse where a network overfits
+LOST = 0.7  # share of the limits of an alignment past which one that was found is lost
 Record = Mapping[str, float]  # ``epoch``, ``train_loss`` and the figures of one validation with their subsets
 
 
@@ -31,59 +30,96 @@ def describe_training(
     seconds_left: float,
     adversarial: bool = False,
 ) -> str:
-    """Say in one line how a training goes whose last validation is the last of ``history``.
-
-    ``metric`` is the figure that says which checkpoint is the best, and ``best_kept`` the epoch of that checkpoint.
-    The losses of ``adversarial`` networks say little of their sound.
+    """Say in one line how a training goes by the last of its validations; a first one of epoch 0 is of what it
+    started from. ``metric`` selects the best checkpoint, of the epoch ``best_kept``. Losses of ``adversarial`` networks
+    say little of their sound.
     """
-    last = history[-1]
-    diagonality, unattended = (SelectionMetric(name).value(last) for name in _OF_ATTENTION)
-    parts, is_aligned = [], True
+    last, parts, found = history[-1], [], True
+    diagonality, unattended = _attention(last)
     if aligned is not None and diagonality is not None:
-        is_aligned = diagonality >= aligned.diagonality and (unattended or 0.0) <= aligned.unattended
+        found = has_alignment(history, aligned)
         figures = f"diagonality {round(diagonality, 2) + 0.0:.2f}"
         figures += "" if unattended is None else f", unattended phones {100 * unattended:.0f} %"
-        parts = [f"{'alignment found' if is_aligned else 'no alignment yet'} ({figures})"]
-    parts += _trend(history, metric, is_aligned=is_aligned, best_kept=best_kept, adversarial=adversarial)
+        parts = [f"{'alignment found' if found else 'no alignment yet'} ({figures})"]
+    if history[0]["epoch"] == 0 and None not in (pair := [metric.value(history[0]), metric.value(last)]):
+        parts += [f"{metric.name} {pair[1]:.2f}, at the start {pair[0]:.2f}"]
+    parts += _trend(history, metric, is_aligned=found, best_kept=best_kept, adversarial=adversarial)
     parts += [f"time left {duration(seconds_left)}"] if seconds_left > 0 else []
     return f"epoch {last['epoch']:.0f}: {'; '.join(parts)}" if parts else ""
+
+
+def has_alignment(history: Sequence[Record], aligned: Aligned) -> bool:
+    """Whether attention has found an alignment by the last validation, and has not lost it since.
+
+    One that the training starts with sets the limit of unattended symbols: clips of a new voice may lack some.
+    """
+    first, unread = _attention(history[0]) if history else (None, None)
+    starts_aligned = first is not None and history[0]["epoch"] == 0 and first >= aligned.diagonality
+    limit = max(aligned.unattended, (unread or 0.0) / LOST) if starts_aligned else aligned.unattended
+    found = False
+    for diagonality, unattended in map(_attention, history):
+        share = LOST if found else 1.0
+        found = (diagonality or 0.0) >= share * aligned.diagonality and (unattended or 0.0) <= limit / share
+    return found
+
+
+def validations_since_best(history: Sequence[Record], metric: SelectionMetric) -> int:
+    """How many validations ago ``metric`` was at its best."""
+    values = _figures(history, metric)
+    return len(values) - 1 - values.index(min(values)) if values else 0
 
 
 def _trend(
     history: Sequence[Record], metric: SelectionMetric, *, is_aligned: bool, best_kept: int | None, adversarial: bool
 ) -> list[str]:
     """What becomes of the figure to select by; nothing where it is too early to tell."""
-    values = _figures(history, metric)
-    if _improves(values) or _improves(_figures(history, SelectionMetric())):  # error rates stay at 100 % at first
+    gain = 0.0 if is_aligned else GAIN
+    values, losses = _figures(history, metric), _figures(history, SelectionMetric())
+    gains = [_last_gain(values, gain), _last_gain(losses, gain)]  # error rates stay at 100 % at first
+    if not all(stalls for _, stalls in gains):
+        return ["still improving"] if any(index > 0 for index, _ in gains) else []
+    _, loss_stalls = _last_gain([record.get("train_loss", math.inf) for record in history], gain)
+    best = values.index(min(values))
+    if not loss_stalls and len(values) - 1 - best < PATIENCE:
         return ["still improving"]
-    if len(values) <= PATIENCE:
-        return []
-    best = min(range(len(values) - PATIENCE), key=values.__getitem__)
-    since = f"since epoch {history[best]['epoch']:.0f}"
+    since = f"since epoch {history[gains[0][0] if loss_stalls else best]['epoch']:.0f}"
     since += "" if best_kept is None else f", the best is kept (epoch {best_kept})"
     if adversarial:
         return [f"{metric.name} no longer improves {since}: discriminators may still improve the sound, listen to it"]
-    before, recent = values[best], min(values[-PATIENCE:])
-    trained, has_risen = history[best]["train_loss"], recent > before + RISE * abs(before)
-    learns = history[-1]["train_loss"] < trained - FALL * abs(trained)
-    reason = "" if is_aligned else ": too few clips, or transcripts that do not fit"
-    if not learns and (has_risen or not is_aligned):
-        reason = ", in training either: lower --learning-rate"
-    return [f"{'overfitting' if has_risen and learns else 'no longer improving'} {since}{reason}"]
+    limit = values[best] + RISE * abs(values[best])
+    has_risen = any(min(values[n - PATIENCE : n]) > limit for n in range(best + PATIENCE + 1, len(values) + 1))
+    if loss_stalls:
+        what = "no longer" if is_aligned else "hardly"
+        advice = ", in training either: lower --learning-rate" if has_risen or not is_aligned else ""
+        return [f"{what} improving {since}{advice}"]
+    if not has_risen:
+        return [f"validation is no better {since}, while the training loss falls"]
+    return [f"overfitting {since}" + ("" if is_aligned else ": too few clips, or transcripts that do not fit")]
+
+
+def _last_gain(values: Sequence[float], gain: float) -> tuple[int, bool]:
+    """The index of the last of ``values`` that improved by a share of ``gain``, and whether it is too long ago.
+
+    A figure that improves again after that gets twice as long from then on, so that the answer does not flip.
+    """
+    best, last, patience = math.inf, 0, PATIENCE if gain else 2 * PATIENCE
+    for index, value in enumerate(values):
+        if value < (best if math.isinf(best) else best - gain * abs(best)):
+            patience = 2 * (index - last) if index - last > patience else patience
+            best, last = value, index
+    return last, len(values) - 1 - last >= patience
+
+
+def _attention(record: Record) -> tuple[float | None, float | None]:
+    """Diagonality, and the share of unattended symbols."""
+    diagonality, unattended = map(SelectionMetric, ("attention_diagonality", "unattended_tokens"))
+    return diagonality.value(record), unattended.value(record)
 
 
 def _figures(history: Sequence[Record], metric: SelectionMetric) -> list[float]:
     """A figure of all validations, the better the smaller; infinite where there is none."""
     values = [math.inf if value is None or math.isnan(value) else value for value in map(metric.value, history)]
     return [-value if metric.largest else value for value in values]
-
-
-def _improves(values: Sequence[float]) -> bool:
-    """Whether the last of ``values`` are smaller than all before them."""
-    if len(values) <= PATIENCE:
-        return min(values) < values[0]
-    before = min(values[:-PATIENCE])
-    return min(values[-PATIENCE:]) < before - GAIN * abs(before)
 
 
 def duration(seconds: float) -> str:

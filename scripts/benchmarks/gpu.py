@@ -24,10 +24,10 @@ from scripts.benchmarks.table import machine, markdown
 GROUPS = ("training", "inference", "recognition", "extraction", "tests", "compiling")
 SECONDS = 150  # of a step
 TRAINING = (  # arguments of scripts.benchmarks.updates, with the published batches
-    "FastPitch -bs 64 --accumulation 4 --settings fp32 tf32 bfloat16 --length-buckets 8",
-    "FastPitch -bs 64 --accumulation 4 --length-buckets 8 --learned-alignment",
+    "FastPitch -bs 64 --accumulation 4 --settings fp32 tf32 bfloat16",
+    "FastPitch -bs 64 --accumulation 4 --learned-alignment",
     "HiFi-GAN -bs 32 --accumulation 4",
-    "Tacotron2 -bs 128 --steps 2 --length-buckets 8",
+    "Tacotron2 -bs 128 --steps 2",
     "WaveGlow -bs 10",
     "Jasper -bs 64 --accumulation 4 --steps 1",
     "Harmonic -bs 8",
