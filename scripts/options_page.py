@@ -160,7 +160,8 @@ def published_options(command: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in [f"train -m {model}" for model in available_models()] if command == "train" else [command]:
         found = parser_of(one).published | found
-    architecture = {name for spec in map(get_model, available_models()) for name in spec.config.__dataclass_fields__}
+    configs = (get_model(name).config.ModelConfig for name in available_models())
+    architecture = {name for config in configs for name in config.__dataclass_fields__}
     return {name: text for name, text in found.items() if name[2:].replace("-", "_") not in architecture}
 
 

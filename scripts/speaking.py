@@ -22,8 +22,8 @@ from scripts.launch import cuda, dry_run, exec_or_print, given, note, python, re
 from scripts.train import LIBRISPEECH_FOLDER, librispeech_manifest
 from scripts.variables import Variables
 
-SPEAKING_OPTIONS = (VoiceOptions, CommandOptions, get_model("WaveGlow").inference.options)
-TRANSCRIBING_OPTIONS = (TranscribingOptions, get_model("Jasper").inference.options)
+SPEAKING_OPTIONS = (VoiceOptions, CommandOptions, get_model("WaveGlow").arg_parser.InferenceOptions)
+TRANSCRIBING_OPTIONS = (TranscribingOptions, get_model("Jasper").arg_parser.InferenceOptions)
 
 VOICE = "fastpitch tacotron2 hifigan waveglow harmonic"  # fields of `Variables`
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}

@@ -34,7 +34,7 @@ def command(environ: Mapping[str, str], words: Sequence[str | Path]) -> list[str
         found["GRAD_CLIP"] = found.get("GRAD_CLIP") or ("65504" if own.model == "WaveGlow" else "")
     if own.model == "WaveGlow" and n_gpus:
         found["CUDNN_BENCHMARK"] = found.get("CUDNN_BENCHMARK") or "true"  # all segments have one shape
-    recipe = get_model(own.model).training.recipe
+    recipe = get_model(own.model).arg_parser.RECIPE
     batch, accumulation = own.bs or recipe.batch_size, own.accumulation or recipe.gradient_accumulation_steps
     if own.model == "Jasper" and found.get("BATCH_SIZE"):  # of an update, as published
         if batch % accumulation:
@@ -152,7 +152,7 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
         AudioOptions: SPEAKING,
         "train_manifests val_manifest": JASPER,
         "learned_alignment": ("FastPitch",),
-        **{get_model(model).training.options: (model,) for model in MODELS},
+        **{get_model(model).arg_parser.TrainingOptions: (model,) for model in MODELS},
     },
     models=MODELS,
     defaults="OUTPUT_DIR=./output",

@@ -50,7 +50,7 @@ def finetune_voice(own: Variables, environ: dict[str, str], words: list[str]) ->
     n_clips = len(read_lines(training)) if training.is_file() else 64  # in a dry run
     batch = int(environ.get("BS") or min(8, n_clips))
     epochs = max(1, _UPDATES // max(1, n_clips // batch))
-    is_aligned = launch.dry_run() or read_model(checkpoint)[1].config.get("learned_alignment")
+    is_aligned = launch.dry_run() or getattr(read_model(checkpoint)[1].config, "learned_alignment", False)
     chosen = {"BS": batch, "EPOCHS": epochs, "KL_LOSS_START_EPOCH": 0 if is_aligned else epochs // 10}
     chosen |= dict.fromkeys(("EPOCHS_PER_CHECKPOINT", "VALIDATION_INTERVAL"), max(1, epochs // 10))
     chosen |= {"KL_LOSS_WARMUP_EPOCHS": 1 if is_aligned else max(1, epochs // 10)}

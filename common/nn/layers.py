@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,7 @@ from common.errors import shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Gain = Literal["linear", "relu", "tanh", "sigmoid"]  # of the activation after a layer
 
 NOISE_BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the draws
 _KEPT_SEEDS = 2
@@ -39,6 +40,11 @@ def rows_by_name(
     rows = torch.stack([table[places[name]] if name in places else mean for name in names])
     new = [name for name in names if name and name not in places]
     return rows, [f"new {what}: {shown(new)}"] if new else []
+
+
+def scale_log_mel(mel: Tensor) -> Tensor:
+    """A log-mel-spectrogram with values around 0 and 1."""
+    return (mel + 5) / 2.5
 
 
 def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
@@ -74,6 +80,21 @@ def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
         return chosen(*args, **kwargs)
 
     return call
+
+
+class ConvNorm(nn.Module):
+    """A convolution that keeps the length, under the published name ``conv``, with Glorot's uniform initialization."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, kernel_size: int = 1, bias: bool = True, gain: Gain = "linear"
+    ) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=bias)
+        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain(gain))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, L) -> (B, out_channels, L)."""
+        return self.conv(x)
 
 
 class Dropout(nn.Dropout):
