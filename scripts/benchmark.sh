@@ -9,5 +9,4 @@
 # train is scripts/train_benchmark.sh on noise, with the arguments --model, -bs, --accumulation, --steps (updates that are
 # timed), --settings (several of fp32, tf32, float16, bfloat16) and --max-duration; others go to train.py. inference is
 # scripts/inference_benchmark.sh. `.venv/bin/python -m scripts.benchmarks.feed --help` lists the arguments of feed, and so on.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script benchmark "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run benchmark "$@"

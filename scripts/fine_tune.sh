@@ -3,5 +3,4 @@
 #   DATASET_PATH=my_voice NAME=my_voice BATCH_SIZE=4 EPOCHS=7000 bash scripts/fine_tune.sh
 #   HIFIGAN=pretrained_models/hifigan/g_02500000 EPOCHS=100 NUM_GPUS=1 GRAD_ACCUMULATION=8 bash scripts/fine_tune.sh
 # EPOCHS counts from the beginning of the vocoder's first training. Run again after a stop, it resumes.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script fine_tune "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run fine_tune "$@"

@@ -2,5 +2,4 @@
 # Transcribes recordings with Jasper: scripts/inference_example.sh with MODEL=Jasper; arguments go to inference.py.
 #   JASPER=output/Jasper_checkpoint_440.pt bash scripts/inference.sh --pad-leading 16
 #   DATASET=dev-clean PREDICTION_FILE=output/dev_clean.json bash scripts/inference.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-MODEL=Jasper run_script inference_example "$@"
+MODEL=Jasper source "$(dirname "${BASH_SOURCE[0]}")/inference_example.sh" "$@"

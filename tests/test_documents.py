@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from seed_commands import place_of_program
-from shell import PROCESSOR, ROOT, read_shell_file, words_of
+from parsers import parser_of
+from shell import PROCESSOR, ROOT, SCRIPTS, read_shell_file, words_of
 
 from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import options_of
-from scripts.start import SCRIPTS
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
@@ -60,7 +60,7 @@ def commands() -> list[str]:
 
 @cache
 def option_names(program: str) -> set[str]:
-    return {name for option in options_of(program) for name in option.names}
+    return {name for option in options_of(parser_of(program)) for name in option.names}
 
 
 def check_options(words: list[str]) -> None:
@@ -88,7 +88,7 @@ def knows(path: Path, variable: str) -> bool:
     if path.name == "download_models.sh" and variable.endswith(("_SOURCE", "_SHA256")):  # read in Python, by model
         return True
     script = SCRIPTS.get(read_shell_file(path).runs or "")
-    declared = [one.option for part in (script, script and script.trains) if part for one in part.declarations()]
+    declared = [known for model in (script.models or ("",) if script else ()) for _, known, _ in script.declarations(model)]
     names = {
         "MODEL",
         "OMP_NUM_THREADS",
@@ -151,7 +151,7 @@ def test_tables_of_options_are_fresh_and_stale_ones_are_written_again(path: Path
 
 
 def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
-    real = {name: option.default for option in options_of("train") for name in option.names}
+    real = {name: option.default for option in options_of(parser_of("train")) for name in option.names}
     rows = re.findall(r"^\| (`--[^|]*) \| .* \| ([^|]*) ?\|$", DOCUMENTS["docs/TEXT.md"], re.MULTILINE)
     assert len(rows) > 8
     for names, default in rows:

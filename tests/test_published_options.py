@@ -16,6 +16,8 @@ from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
 from common.registry import get_model
 from common.training.options import build_training_parser, parse_command_line
+from parsers import parser_of as parser_with_help
+
 from scripts.options_page import options_of, published_options
 
 ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
@@ -81,7 +83,7 @@ def page_name(command: str) -> str:
 
 def own_options(command: str) -> set[str]:
     """The options of one of our commands that its --help shows."""
-    return {name for option in options_of(page_name(command)) for name in option.names}
+    return {name for option in options_of(parser_with_help(page_name(command))) for name in option.names}
 
 
 def refusal(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:

@@ -18,8 +18,7 @@ from common.serving.arguments import load_models
 from common.synthesis import loading
 from common.synthesis.loading import load_voice, shipped_vocoder
 from common.torch_file import save_tensor
-from scripts.speaking import find_voice, voice_words
-from scripts.variables import Variables
+from scripts.speaking import VoiceSettings, find_voice
 
 
 @pytest.fixture
@@ -117,7 +116,7 @@ def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own
     monkeypatch.chdir(tmp_path)
 
     def found(**variables: str) -> str:
-        return " ".join(map(str, voice_words(find_voice(Variables(**variables), []))))
+        return " ".join(map(str, find_voice(VoiceSettings(**variables), []).words))
 
     with pytest.raises(InputError, match="no FastPitch checkpoint in"):
         found()

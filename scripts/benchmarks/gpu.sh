@@ -5,5 +5,4 @@
 #   bash scripts/benchmarks/gpu.sh OUT --only recorded training  # some of it, in less time
 #   bash scripts/benchmarks/gpu.sh OUT --cpu  # small work on the CPU, to see that all of it runs
 # PYTHON=python3 takes one that has what requirements.txt lists. Arguments go to scripts/benchmarks/gpu.py.
-source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
-run_python -m scripts.benchmarks.gpu "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh" && run_python -m scripts.benchmarks.gpu "$@"
