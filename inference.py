@@ -37,7 +37,7 @@ _PURPOSES = {
 
 
 def build_parser(models: Sequence[ModelSpec] | None = None, without: Collection[str] = ()) -> ArgumentParser:
-    """The options of speaking with ``models``, by default all, but for fields ``without``; a recognizer has options of its own."""
+    """The options of speaking with ``models``, by default all, but for fields ``without``."""
     models = models_with(*_PURPOSES) if models is None else models
     recognizers = ", ".join(f"--{spec.option}" for spec in models_with("recognizer"))
     parser = ArgumentParser(

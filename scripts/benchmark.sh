@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures one part of this toolkit on this machine, and prints a table: train, updates, inference, serving, feed,
-# vocoder, voices, gpu.
+# voices, gpu.
 #   NUM_GPUS=1 BS=128 GRAD_ACCUMULATION=1 bash scripts/benchmark.sh train --model HiFi-GAN  # mel frames/s by precision
 #   bash scripts/benchmark.sh updates output/updates --model FastPitch -bs 64  # in memory, with the longest kernels
 #   bash scripts/benchmark.sh serving --clients 200  # serve.py under load

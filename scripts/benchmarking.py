@@ -277,4 +277,3 @@ def benchmark(own: GpuSettings, given: Given) -> None:
     else:
         gpu = {"gpu": ["--cpu"] * own.cpu, "voices": []}.get(what) or cuda(own) * (what not in ("gpu", "voices"))
         launch.exec_or_print([python(), "-m", f"scripts.benchmarks.{what}", *gpu, *words])
-

@@ -27,7 +27,6 @@ from scripts.launch import (
     run_or_print,
     script,
     setting,
-    words_for,
 )
 from scripts.speaking import downloaded
 from scripts.train import DATASET_PATH, CorpusSettings, list_path

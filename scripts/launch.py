@@ -149,7 +149,9 @@ class Script:
         for name in _POSITIONS if model == "Jasper" else ():
             if words and not words[0].startswith("-"):
                 defaults[name] = words.pop(0) or defaults.get(name, "")
-        groups = {name: names for _, known, _ in self.declarations(model) for names in [variables_of(known)] for name in names}
+        groups: dict[str, list[str]] = {}  # variable -> all that set the same option
+        for _, known, _ in self.declarations(model):
+            groups |= dict.fromkeys(variables_of(known), variables_of(known))
         for name, value in defaults.items():
             if not any(environ.get(other) for other in groups.get(name, [name])):
                 environ[name] = value
@@ -168,7 +170,9 @@ class Script:
 
     def parser(self, model: str = "") -> ArgumentParser:
         """The parser of its own settings; ``--help`` lists the variables of its program too."""
-        known = {known.variable: (known, default) for _, known, default in self.declarations(model or (*self.models, "")[0])}
+        known = {
+            known.variable: (known, default) for _, known, default in self.declarations(model or (*self.models, "")[0])
+        }
         lines = [f"  {name + '=' + _shown(default):<32}  {one.help}" for name, (one, default) in known.items()]
         text = "\n".join(["Variables, set in front of the script as NAME=value:", *lines])
         layout = argparse.RawDescriptionHelpFormatter

@@ -22,7 +22,9 @@ from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, pro
 from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
-SHIPPED = {model: launch.shipped(f"voices/{name}-small.pt") for model, name in (("FastPitch", "lj"), ("Harmonic", "vocoder"))}
+SHIPPED = {
+    model: launch.shipped(f"voices/{name}-small.pt") for model, name in (("FastPitch", "lj"), ("Harmonic", "vocoder"))
+}
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,9 @@ def inference_example(own: ExampleSettings, given: Given) -> None:
         chosen = options(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
     else:
         own = find_voice(own, given.options, phrases=own.phrases)
-        output = own.output_dir or Path(f"output/audio_{own.phrases.stem}_{'amp' if '--amp' in given.options else 'fp32'}")
+        output = own.output_dir or Path(
+            f"output/audio_{own.phrases.stem}_{'amp' if '--amp' in given.options else 'fp32'}"
+        )
         chosen = [*options(input=own.phrases, output=output, dataset_path=own.dataset_path), *own.words]
         if own.waveglow or own.hifigan:
             chosen += options(denoising_strength=0.01 if own.waveglow else 0.005)

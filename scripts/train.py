@@ -12,7 +12,7 @@ from common.registry import get_model
 from common.training.options import RunOptions
 from scripts import launch
 from scripts.datasets.make_filelists import audio_list_name
-from scripts.launch import MODELS, Given, GpuSettings, count, options, script, setting, shipped
+from scripts.launch import MODELS, Given, GpuSettings, count, options, script, setting
 
 LIBRISPEECH_FOLDER = Path("LibriSpeech")
 # What the original scripts set in mixed precision: the batch is what 16 GB hold.
@@ -169,7 +169,9 @@ def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list
             launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
         else:
             chosen = [] if "--from-checkpoint" in words else ["--energy-conditioning"]  # a checkpoint's own decides
-            energy = str("--energy-conditioning" in [*chosen, *words] and "--no-energy-conditioning" not in words).lower()
+            energy = str(
+                "--energy-conditioning" in [*chosen, *words] and "--no-energy-conditioning" not in words
+            ).lower()
             launch.note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {path} gives no durations")
     return ("audio_text", ["--learned-alignment", *chosen]) if learned else ("mel_dur_pitch_text", chosen)
 

@@ -14,7 +14,6 @@ from common.errors import InputError, OptionError
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_lines, write_text
 from common.importing.options import SPEAKERS, name_import
-
 from scripts import launch, train
 from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import MODELS, Given, GpuSettings, count, cuda, options, python, script, setting
@@ -170,7 +169,9 @@ class DigitSettings(GpuSettings):
 def train_digits(own: DigitSettings, given: Given) -> None:
     """Train a small Jasper on spoken digits, and print its word error rate."""
     output, epochs = own.output_dir, own.epochs
-    recordings = launch.require(own.dataset / "recordings", "no such folder; run scripts/download_fsdd.sh, or set DATASET")
+    recordings = launch.require(
+        own.dataset / "recordings", "no such folder; run scripts/download_fsdd.sh, or set DATASET"
+    )
     chosen = options(model="Jasper", output=output, dataset_path=recordings, batch_size=own.batch_size, epochs=epochs)
     chosen += options(training_files=output / "train.txt", validation_files=output / "test.txt")
     chosen += options(keep_milestones=epochs, samples_interval=epochs)
@@ -179,7 +180,9 @@ def train_digits(own: DigitSettings, given: Given) -> None:
     launch.run_or_print([python(), launch.program("train.py"), *chosen, *given.passed, *cuda(own), *given.words])
     chosen = options(jasper=output / f"Jasper_checkpoint_{epochs}.pt", dataset_path=recordings)
     chosen += [*options(input=output / "test.txt", output=output / "transcripts.tsv"), "--ema", "--quiet", *cuda(own)]
-    launch.run_or_print([python(), launch.program("inference.py"), *chosen, *launch.words_for(given.environ, ComputingOptions)])
+    launch.run_or_print(
+        [python(), launch.program("inference.py"), *chosen, *launch.words_for(given.environ, ComputingOptions)]
+    )
 
 
 _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -221,7 +224,9 @@ class ShippedSettings(GpuSettings):
 
     dataset_path: Path | None = setting(train.DATASET_PATH, None, "corpus; empty: the published one")
     output_dir: Path = setting("OUTPUT_DIR", Path("output/voices"), "folder for the results")
-    held_back: tuple[str, ...] = setting("HELD_BACK", (), "its clips that are not trained on; empty: LJ001-0073 to 0080")
+    held_back: tuple[str, ...] = setting(
+        "HELD_BACK", (), "its clips that are not trained on; empty: LJ001-0073 to 0080"
+    )
     voices: Path = setting("VOICES", Path("voices"), "folder for the two files")
     stages: tuple[str, ...] = setting("STAGES", _STAGES, "what to do", choices=_STAGES)
     vocoder_epochs: int = count("VOCODER_EPOCHS", 100, "epochs of the vocoder")
@@ -243,7 +248,9 @@ def train_voices(own: ShippedSettings, given: Given) -> None:
         _run_once(data / "vocoder_train.txt", [python(), "-m", "scripts.datasets.voice_data", *chosen])
     if "vocoder" in own.stages:
         settings = ["--epochs-per-checkpoint", "5"]
-        _strip("float16", _train(own, "vocoder", "vocoder", own.vocoder_epochs, settings), own.voices / "vocoder-small.pt")
+        _strip(
+            "float16", _train(own, "vocoder", "vocoder", own.vocoder_epochs, settings), own.voices / "vocoder-small.pt"
+        )
     if "voice" in own.stages:
         cache = options(pitch_cache=output / "pitch_cache")
         base = _train(own, "base", "base", own.base_epochs, [*_BASE.split(), *cache], bs=8)
@@ -268,7 +275,9 @@ def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     launch.run_or_print([python(), "-m", "scripts.checkpoint_tools", "strip", "--dtype", dtype, checkpoint, file])
 
 
-def _train(own: ShippedSettings, name: str, lists: str, epochs: int, words: Sequence[str | Path], bs: int | None = None) -> Path:
+def _train(
+    own: ShippedSettings, name: str, lists: str, epochs: int, words: Sequence[str | Path], bs: int | None = None
+) -> Path:
     """Train in the folder ``name`` on lists of that name; returns the last epoch's checkpoint."""
     model, data = "Harmonic" if name == "vocoder" else "FastPitch", own.output_dir / "data"
     validation = data / f"{'lj' if lists == 'base' else lists}_val.txt"

@@ -19,8 +19,7 @@ from common.cli import toolkit_version
 if TYPE_CHECKING:
     from common.recognition.recognizer import load_recognizer as load_recognizer
     from common.synthesis.loading import load_voice as load_voice
-    from common.synthesis.speech import Speech as Speech
-    from common.synthesis.speech import subtitles as subtitles
+    from common.synthesis.speech import Speech as Speech, subtitles as subtitles
 
 __all__ = ["Speech", "__version__", "load_recognizer", "load_voice", "subtitles"]
 __version__ = toolkit_version()

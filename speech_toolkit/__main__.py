@@ -39,7 +39,9 @@ COMMANDS = {
     "train": Command("train a model", "train"),
     "finetune": Command("fine-tune a voice to a new one", "finetune_voice", ""),
     "evaluate": Command("measure how good a voice is", "scripts.evaluate_voice"),
-    "export": Command("write a network as ONNX, TorchScript or safetensors, or for Piper", _TOOLS, "export", "export_parser"),
+    "export": Command(
+        "write a network as ONNX, TorchScript or safetensors, or for Piper", _TOOLS, "export", "export_parser"
+    ),
     "inspect": Command("say what a checkpoint is, and what fits it", _TOOLS, "inspect", "inspect_parser"),
     "convert": Command("read a checkpoint of another toolkit", _TOOLS, "convert", "convert_parser"),
     "benchmark": Command("measure this machine", "benchmark", ""),

@@ -21,7 +21,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from common.text.languages import language_of
     from scripts.checkpoint_tools import checkpoints_in
 
-    places = folders or [VOICES, *(one for top in ("output", "pretrained_models") for one in sorted(Path(top).rglob(".")))]
+    places = folders or [
+        VOICES,
+        *(one for top in ("output", "pretrained_models") for one in sorted(Path(top).rglob("."))),
+    ]
     found = 0
     for path, checkpoint in checkpoints_in(places, role="generator"):
         text = checkpoint.text

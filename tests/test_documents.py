@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from seed_commands import place_of_program
 from parsers import parser_of
+from seed_commands import place_of_program
 from shell import PROCESSOR, ROOT, SCRIPTS, read_shell_file, words_of
 
 from common.data_report.findings import KINDS
@@ -88,7 +88,9 @@ def knows(path: Path, variable: str) -> bool:
     if path.name == "download_models.sh" and variable.endswith(("_SOURCE", "_SHA256")):  # read in Python, by model
         return True
     script = SCRIPTS.get(read_shell_file(path).runs or "")
-    declared = [known for model in (script.models or ("",) if script else ()) for _, known, _ in script.declarations(model)]
+    declared = [
+        known for model in (script.models or ("",) if script else ()) for _, known, _ in script.declarations(model)
+    ]
     names = {
         "MODEL",
         "OMP_NUM_THREADS",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 from parsers import parser_of
+from pydantic import ValidationError
 from shell import ROOT
 from training_setup import set_up
 

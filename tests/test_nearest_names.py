@@ -54,4 +54,9 @@ def test_speak_asks_for_quotes_around_several_words() -> None:
     done = run_bash(ROOT / "scripts/speak.sh", "Hello", "there")
     assert done.returncode == 2
     assert done.stderr.startswith('error: Hello there: put the text in quotes: speech speak "Hello there ')
-    assert dry_run("scripts/speak.sh", "Hello there", "--pace", "0.8")[0][3:] == ["speak", "Hello there", "--pace", "0.8"]
+    assert dry_run("scripts/speak.sh", "Hello there", "--pace", "0.8")[0][3:] == [
+        "speak",
+        "Hello there",
+        "--pace",
+        "0.8",
+    ]

@@ -9,13 +9,13 @@ import venv
 import wave
 from collections.abc import Callable
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from packaging.requirements import Requirement
 from setuptools import Distribution
 from setuptools.config.pyprojecttoml import apply_configuration
 from shell import ROOT, project_files
-from urllib.request import urlopen
 
 PACKAGES = ("speech_toolkit", "common", "fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 DATA = ("scripts", "voices", "phrases", "filelists")
@@ -98,7 +98,9 @@ def test_the_installed_package_is_imported(speech: Callable[..., str]):
 
 def test_a_module_of_the_same_name_is_named(installed: Path, tmp_path: Path):
     (tmp_path / "common.py").touch()
-    done = subprocess.run([installed / "python", "-c", "import speech_toolkit"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [installed / "python", "-c", "import speech_toolkit"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert f"{tmp_path}/common.py hides the package common of speech_toolkit; rename it" in done.stderr
 
 

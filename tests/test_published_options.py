@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from parsers import parser_of as parser_with_help
 
 import extract_mels
 import inference
@@ -16,8 +17,6 @@ from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
 from common.registry import get_model
 from common.training.options import build_training_parser, parse_command_line
-from parsers import parser_of as parser_with_help
-
 from scripts.options_page import options_of, published_options
 
 ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"

@@ -9,7 +9,6 @@ import pytest
 from shell import ROOT, SCRIPTS as STARTED, paste, read_shell_file, run_bash, training_options, words_of
 from test_documents import check_options, commands
 
-
 SCRIPTS = sorted({*ROOT.glob("scripts/**/*.sh")} - {ROOT / "scripts/lib.sh"})
 PLATFORMS = sorted(ROOT.glob("platform/*.sh"))
 
@@ -32,14 +31,18 @@ def test_help_is_the_comment_and_then_options_and_variables(name: str):
     path = ROOT / f"{name}.sh"
     answer = run_bash(path, "--resume", "-h").stdout
     assert answer.startswith(f"{read_shell_file(path).comment}\n\n") and "DRY_RUN=1" in answer and "PYTHON=" in answer
-    assert ("Variables, set in front" in answer and "EPOCHS=" in answer and "--num-gpus" in answer) == ("inspect" not in name)
+    assert ("Variables, set in front" in answer and "EPOCHS=" in answer and "--num-gpus" in answer) == (
+        "inspect" not in name
+    )
 
 
 def test_every_variable_is_in_its_scripts_help():
     for script in STARTED.values():
         for model in script.models or ("",):
             text = script.parser(model).format_help()
-            assert [known.variable for _, known, _ in script.declarations(model) if f" {known.variable}=" not in text] == []
+            assert [
+                known.variable for _, known, _ in script.declarations(model) if f" {known.variable}=" not in text
+            ] == []
 
 
 def test_all_platform_files_are_built_alike():

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests and measures this toolkit on one GPU, and leaves tables in OUT/gpu.md, beside the published figures. The most telling
+# Tests and measures this toolkit on one GPU, and leaves tables in OUT/gpu.md. The most telling
 # steps come first: recorded updates, training, inference; each is interrupted after 150 s, and says what it had.
 #   bash scripts/benchmarks/gpu.sh OUT
 #   bash scripts/benchmarks/gpu.sh OUT --only recorded training  # some of it, in less time

@@ -1,6 +1,4 @@
-"""How rightly a long reading is cut: LJSpeech's clips in a row with gaps, and how long an hour of them takes.
-
-    python -m scripts.benchmarks.reading --data ../shared/data/LJSpeech-sample
+"""How rightly a long reading is cut: LJSpeech's clips in a row with gaps.
 
 A clip's boundary is within 0.1 s if it is at most so far from the true pause: from the end of the sound of one of
 LJSpeech's clips, as `common.audio.levels` finds it, to the beginning of the next one's. "To the sound" compares it
@@ -8,11 +6,7 @@ with the place a quarter of a second from the sound, or half the pause if that i
 not found or are cut count as wrong; those within clips of several sentences are left out.
 """
 
-import itertools
-import os
-import resource
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,10 +18,8 @@ import soxr
 from common.audio.decoding import decode
 from common.audio.levels import find_sound
 from common.audio.wav import load_wav
-from common.cli import ArgumentParser, run
 from common.importing.cutting import CONFIDENT, AlignedReading, align_reading
 from common.importing.frames import RATE
-from scripts.benchmarks.table import machine, markdown
 
 GAPS = (0.1, 2.0)  # s
 NEAR = 0.1  # s
@@ -136,31 +128,9 @@ def says(text: str, start: float, end: float, truth: Truth) -> bool:
     return abs(truth.sounds[inside[0]][0] - start) < 0.5 and abs(truth.sounds[inside[-1]][1] - end) < 0.5
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = ArgumentParser(description="measure how rightly a long reading is cut into clips", prog="reading")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/LJSpeech-sample"), help="corpus of clips")
-    parser.add_argument("--seed", type=int, default=0, help="of gaps, order, what is left out and noise")
-    parser.add_argument("--hours", type=float, default=1.0, help="of a recording for time and memory; 0: none")
-    args = parser.parse_args(argv)
-    rng = np.random.default_rng(args.seed)
-    n_clips = len((args.data / "metadata.csv").read_text(encoding="utf-8").splitlines())
-    cases = settings(read_aloud(args.data, range(n_clips), rng), rng)
-    if args.hours:
-        order = itertools.chain.from_iterable(rng.permutation(n_clips) for _ in range(round(args.hours * 6)))
-        cases = itertools.chain([(f"{args.hours:g} h, in other orders", read_aloud(args.data, [*order], rng))], cases)
-    rows = []
-    for name, truth in cases:
-        before, started = os.times(), time.monotonic()
-        reading = align_reading(iter(truth.waves), truth.text)
-        took, after = time.monotonic() - started, os.times()
-        cpu = sum(after[:4]) - sum(before[:4])
-        seconds = sum(map(len, truth.waves)) / RATE
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        figures = {"recording (s)": seconds, "took (s)": took, "CPU (s)": cpu, "peak (MiB)": peak}
-        rows.append({"reading": name} | measure(reading, truth) | {key: f"{x:.0f}" for key, x in figures.items()})
-    print(machine(cuda=False), *markdown(rows), sep="\n")
-
-
-if __name__ == "__main__":
-    run(main)
+def measure_all(data: Path) -> list[dict[str, str]]:
+    """The figures of each case, of the clips of a corpus in their order."""
+    rng = np.random.default_rng(0)
+    n_clips = len((data / "metadata.csv").read_text(encoding="utf-8").splitlines())
+    cases = settings(read_aloud(data, range(n_clips), rng), rng)
+    return [measure(align_reading(iter(truth.waves), truth.text), truth) for _, truth in cases]
