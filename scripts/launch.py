@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,7 @@ class Script:
         known = {
             known.variable: (known, default) for _, known, default in self.declarations(model or (*self.models, "")[0])
         }
-        lines = [f"  {name + '=' + _shown(default):<32}  {one.help}" for name, (one, default) in known.items()]
+        lines = [f"  {f'{name}={_shown(default)}':<32}  {one.help}" for name, (one, default) in known.items()]
         text = "\n".join(["Variables, set in front of the script as NAME=value:", *lines])
         layout = argparse.RawDescriptionHelpFormatter
         parser = ArgumentParser(prog=f"{self.name}.sh", epilog=text, formatter_class=layout)
@@ -196,6 +197,13 @@ def words_for(environ: Mapping[str, str], *kinds: type) -> list[str]:
 
 
 SCRIPTS: dict[str, Script] = {}  # those that `script` declares
+
+
+def load_scripts() -> dict[str, Script]:
+    """All scripts, by name."""
+    for module in ("benchmarking", "corpora", "speaking", "train", "training"):
+        import_module(f"scripts.{module}")
+    return SCRIPTS
 
 
 def script(

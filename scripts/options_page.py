@@ -18,8 +18,7 @@ from common.cli import ArgumentParser, run
 from common.files import read_lines, read_text, write_text
 from common.options import option_of, options_of as declared_in, words_of_value
 from common.registry import available_models, get_model
-from scripts.launch import ROOT
-from speech_toolkit.__main__ import scripts
+from scripts.launch import ROOT, load_scripts
 
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
@@ -125,7 +124,7 @@ def training_part(_: str) -> str:
 def settings_part(_: str) -> str:
     """A row for each setting of the scripts themselves, in the order of their declarations."""
     found: dict[tuple[str, str, str], list[str]] = {}  # variable, option and meaning -> scripts
-    for name, script in sorted(scripts().items()):
+    for name, script in sorted(load_scripts().items()):
         for field, _, known in declared_in(script.own):
             if known.variable:
                 choices = f": {', '.join(known.choices)}" if known.choices else ""
@@ -155,7 +154,7 @@ def published_part(command: str) -> str:
 def published_variables_part(_: str) -> str:
     """A row for each variable of the published scripts that is called otherwise here or has gone."""
     found: dict[tuple[str, str], dict[str, None]] = {}  # variable and replacement -> scripts
-    for name, script in sorted(scripts().items()):
+    for name, script in sorted(load_scripts().items()):
         for _, known, _ in (one for model in script.models or ("",) for one in script.declarations(model)):
             for other in known.published if known.variable else ():
                 if not other.startswith("-"):

@@ -16,8 +16,6 @@ from common.errors import OptionError
 if TYPE_CHECKING:
     from scripts.launch import Script
 
-_SCRIPTS = ("benchmarking", "corpora", "speaking", "train", "training")  # modules that declare scripts
-
 
 class Command(NamedTuple):
     """What a word after ``speech`` does: a function of a module and that which makes its parser, or a script."""
@@ -73,13 +71,10 @@ def transcribe(words: Sequence[str]) -> int | None:
     return inference.main(given)
 
 
-def scripts() -> "dict[str, Script]":
-    """The scripts whose settings may be variables, by name."""
-    for module in _SCRIPTS:
-        import_module(f"scripts.{module}")
-    from scripts.launch import SCRIPTS
+def _script(name: str) -> "Script":
+    from scripts.launch import load_scripts  # subcommands that are no scripts need none of them
 
-    return SCRIPTS
+    return load_scripts()[name]
 
 
 def build_parser() -> ArgumentParser:
@@ -100,7 +95,7 @@ def parser_of(name: str) -> ArgumentParser:
     """The parser of a subcommand."""
     command = COMMANDS[name]
     if not command.function:
-        return scripts()[command.module].parser()
+        return _script(command.module).parser()
     return getattr(import_module(command.module), command.parser)()
 
 
@@ -108,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
     """Run what the first word says; after ``--variables`` it is a script, whose settings the environment may hold."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--variables"]:
-        scripts()[words[1]].start(os.environ, words[2:])
+        _script(words[1]).start(os.environ, words[2:])
         return 0
     if "_ARGCOMPLETE" in os.environ:
         _complete()
@@ -117,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         return {"speak": speak, "transcribe": transcribe}[command.function](words[1:])
     if command.function:
         return getattr(import_module(command.module), command.function)(words[1:])
-    scripts()[command.module].start({}, words[1:])
+    _script(command.module).start({}, words[1:])
     return 0
 
 

@@ -21,7 +21,7 @@ from unittest.mock import patch
 from training_setup import parsed
 
 from common.errors import line_and_status
-from speech_toolkit.__main__ import scripts
+from scripts.launch import load_scripts
 
 
 def project_files(root: Path) -> list[str]:
@@ -69,7 +69,7 @@ ROOT = _clean_copy()
 PROCESSOR = ("CPU_BFLOAT16", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")  # by which another one is imitated
 
 
-SCRIPTS = scripts()
+SCRIPTS = load_scripts()
 
 
 @dataclass(frozen=True)

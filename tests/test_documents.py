@@ -14,6 +14,7 @@ from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import options_of
+from speech_toolkit.__main__ import COMMANDS, parser_of as command_parser
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
@@ -65,6 +66,14 @@ def option_names(program: str) -> set[str]:
 
 def check_options(words: list[str]) -> None:
     """Check that the program of a command has the options that follow it."""
+    if words[0] == "speech" or "speech_toolkit" in words:
+        name, *following = words[1 + words.index("speech" if words[0] == "speech" else "speech_toolkit") :]
+        if name in COMMANDS:
+            names = command_parser(name)._option_string_actions
+            assert {word for word in following if word.startswith("--")} <= {*names, "--help"}, words
+        else:
+            assert name == "--help"
+        return
     place = place_of_program(words)
     program, following = words[place].removesuffix(".py"), words[place + 1 :]
     options = {word.partition("=")[0].replace("_", "-") for word in following if re.match(r"--?[a-z]", word)}
@@ -127,7 +136,9 @@ def test_each_command_has_its_file_options_and_variables(command: str):
     scripts = [ROOT / word for word in words if word.endswith(".sh")]
     for path in scripts:  # whose options are those of the programs that it runs; tests/test_scripts_help.py checks them
         assert path.is_file() and [name for name in variables if not knows(path, name)] == []
-    if not scripts:
+    if words[0] == "speech":
+        check_options(words)
+    elif not scripts:
         program = words[place_of_program(words)].removesuffix(".py")
         assert (ROOT / f"{program.replace('.', '/')}.py").is_file()
         check_options(words)
