@@ -12,6 +12,7 @@ from shell import PROCESSOR, ROOT, SCRIPTS, read_shell_file, words_of
 
 from common.data_report.findings import KINDS
 from common.registry import available_models
+from common.serving.options import KEY_VARIABLE
 from scripts import options_page
 from scripts.options_page import options_of
 from speech_toolkit.__main__ import COMMANDS, parser_of as command_parser
@@ -103,6 +104,7 @@ def knows(path: Path, variable: str) -> bool:
     names = {
         "MODEL",
         "OMP_NUM_THREADS",
+        KEY_VARIABLE,
         *PROCESSOR,
         *(name for one in declared for name in (one.variable, *one.published)),
     }
