@@ -168,5 +168,6 @@ answer_help() {
     printf '\n%s\n\n' "DRY_RUN=1 prints the commands instead of running them; PYTHON=/path/to/python names the Python."
     [ -n "${PYTHON:-}" ] || PYTHON="$VENV/bin/python"
     command -v "$PYTHON" >/dev/null || PYTHON=python3
-    exec "$PYTHON" "$@"
+    "$PYTHON" "$@" 2>/dev/null || echo "docs/OPTIONS.md lists the options and variables."
+    exit 0
 }

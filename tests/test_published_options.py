@@ -146,7 +146,8 @@ def test_published_options_are_read_as_the_options_that_replace_them(command: st
 
 def test_a_replacement_names_options_that_exist():
     existing = set().union(*map(own_options, PROGRAMS))
-    replacements = " ".join(text for command in PROGRAMS for text in published_options(page_name(command.partition(" -m")[0])).values())
+    pages = {page_name(command.partition(" -m")[0]) for command in PROGRAMS}
+    replacements = " ".join(text for page in pages for text in published_options(page).values())
     named = set(re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacements))
     assert named - existing == {"--nproc-per-node"}
 
