@@ -1,6 +1,6 @@
 """Scripts that speak, transcribe, evaluate and serve, and the checkpoints that scripts find where none is named.
 
-They are inference_example, evaluation, evaluate_voice and serve.
+They are inference_example, evaluate_recognizer, evaluate_voice and serve.
 """
 
 import re
@@ -188,7 +188,7 @@ class TranscribeSettings(EvaluateSettings):
 
 
 @script(TranscribeSettings, inference_options, models=("Jasper",), defaults="BATCH_SIZE=16")
-def evaluation(own: TranscribeSettings, given: Given) -> None:
+def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
     """Transcribe lists with Jasper and print its error rates."""
     corpus, jasper = own.dataset_path, own.jasper or find_newest("Jasper")
     manifests = own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]

@@ -1,4 +1,4 @@
-"""Scripts that train in several steps or places: fine_tune, finetune_voice, train_digits, train_voices, slurm_train."""
+"""Scripts that train in several steps or places: finetune_vocoder, finetune_voice, train_digits, train_voices, slurm_train."""
 
 import itertools
 import re
@@ -117,7 +117,7 @@ class VocoderSettings(TrainSettings):
     lambda model: training_options("HiFi-GAN"),
     defaults="OUTPUT_DIR=output/fine_tune EPOCHS=10000 FINE_TUNE_LR_FACTOR=3",
 )
-def fine_tune(own: VocoderSettings, given: Given) -> None:
+def finetune_vocoder(own: VocoderSettings, given: Given) -> None:
     """Fine-tune HiFi-GAN on a generator's mels."""
     mels, output = own.input_mels_dir or Path(f"data/mels-{own.name}"), own.output_dir or Path()
     launch.require(mels, "no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR")

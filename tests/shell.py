@@ -96,7 +96,8 @@ def read_shell_file(path: Path) -> ShellFile:
     own = [word for word in shlex.split(words) if word != "$@"]
     if name is None:
         folder = path.parent if path.parent.name == "scripts" else path.parents[1] / "scripts"
-        name = read_shell_file(folder / f"{other}.sh").runs
+        inner = read_shell_file(folder / f"{other}.sh")
+        name, variables, own = inner.runs, inner.fixed | variables, [*inner.words, *own]
     return ShellFile(comment, name, variables, own)
 
 
