@@ -56,6 +56,7 @@ class InferenceSettings(VoiceSettings):
     InferenceSettings,
     inference_options,
     models=MODELS,
+    model_of={"BATCH_SIZE_SEQ": "Jasper"},
     defaults={
         "": "REPEATS=100",
         "Jasper": "AMP=both OUTPUT_DIR=output/benchmark_jasper BS_SEQUENCE='1 2 4 8 16' PAD_TO_MAX_DURATION=true "
@@ -156,6 +157,7 @@ class BenchmarkSettings(TrainSettings):
     BenchmarkSettings,
     training_options,
     models=("HiFi-GAN", "WaveGlow", "FastPitch", "Tacotron2", "Harmonic", "Jasper"),
+    model_of={"BATCH_SIZE_SEQ": "Jasper", "NUM_GPUS_SEQ": "Jasper"},
     defaults={
         "": "MINUTES_PER_CHECKPOINT=0",
         "Jasper": "EMA=0 EPOCHS=2 OUTPUT_DIR=output/train_benchmark_jasper BS_SEQUENCE=32 SEED=0 "

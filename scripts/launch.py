@@ -98,7 +98,8 @@ class Given:
 class Script:
     """A script: what it does with its settings, and which options it and the program that it runs have.
 
-    ``defaults`` are words NAME=value by model, of all models by "".
+    ``defaults`` are words NAME=value by model, of all models by "". Without MODEL it is the first of ``models``, or that
+    of the first variable in ``model_of`` that is set: the originals had scripts of one name.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Script:
     programs: Callable[[str], Sequence[type]]
     models: Sequence[str]
     defaults: Mapping[str, str]
+    model_of: Mapping[str, str]
 
     def declarations(self, model: str) -> Iterator[tuple[str, Option, Any]]:
         """Name, declaration and default of each of its options that has a variable, its own first."""
@@ -137,8 +139,12 @@ class Script:
         if _OF_GETTEXT.fullmatch(environ.get("LANGUAGE", "")):
             del environ["LANGUAGE"]
         choice = ArgumentParser(add_help=False)
-        choice.add_argument("-m", "--model", default=environ.get("MODEL") or (self.models or ("",))[0])
+        choice.add_argument("-m", "--model", default=environ.get("MODEL"))
         model = choice.parse_known_args(words)[0].model if self.models else ""
+        if self.models and not model:
+            model = next((one for name, one in self.model_of.items() if environ.get(name)), self.models[0])
+            if self.model_of:
+                note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
         if self.models and model not in self.models:
             raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
         for name, reason in self.removed(model).items():
@@ -212,13 +218,14 @@ def script(
     *,
     models: Sequence[str] = (),
     defaults: Mapping[str, str] | str = "",
+    model_of: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Any, Given], None]], Script]:
     """Make a function the script of its name, with what `Script` says."""
 
     def declare(run: Callable[[Any, Given], None]) -> Script:
         by_model = programs if callable(programs) else lambda model: programs
         given = {"": defaults} if isinstance(defaults, str) else defaults
-        SCRIPTS[run.__name__] = Script(run.__name__, run, own, by_model, models, given)
+        SCRIPTS[run.__name__] = Script(run.__name__, run, own, by_model, models, given, model_of or {})
         return SCRIPTS[run.__name__]
 
     return declare

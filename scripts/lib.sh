@@ -150,6 +150,13 @@ run_python() {
     exec_or_print "$PYTHON" "$@"
 }
 
+# run_ready -m MODULE ARGUMENTS...: the same, with .venv updated first if its requirements changed.
+run_ready() {
+    answer_help "$@"
+    ensure_venv
+    run_python "$@"
+}
+
 # run NAME ARGUMENTS...: runs a script of Python in this script's place; it reads the variables, and prints its commands
 # itself in a dry run.
 run() {

@@ -3,4 +3,4 @@
 #   bash scripts/quickstart.sh  # everything, into output/quickstart (makes .venv at the first call)
 #   bash scripts/quickstart.sh --hifigan vocoder.pt  # speaks through that vocoder
 # Run again after a stop (Ctrl-C), it resumes.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && ensure_venv && run_python -m scripts.demos.quickstart "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run_ready -m scripts.demos.quickstart "$@"

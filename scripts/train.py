@@ -189,6 +189,7 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
     TrainSettings,
     training_options,
     models=MODELS,
+    model_of={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS
     defaults={
         "": "OUTPUT_DIR=./output",
         "FastPitch": "NUM_SPEAKERS=1",
