@@ -98,8 +98,8 @@ class Given:
 class Script:
     """A script: what it does with its settings, and which options it and the program that it runs have.
 
-    ``defaults`` are words NAME=value by model, of all models by "". Without MODEL it is the first of ``models``, or that
-    of the first variable in ``model_of`` that is set: the originals had scripts of one name.
+    ``defaults`` are words NAME=value by model, of all models by "". Without MODEL it is the first of ``models``, or
+    that of the first variable in ``model_of`` that is set: the originals had scripts of one name.
     """
 
     name: str

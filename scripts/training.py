@@ -1,4 +1,4 @@
-"""Scripts that train in several steps or places: finetune_vocoder, finetune_voice, train_digits, train_voices, slurm_train."""
+"""Scripts that train in several steps or places, such as finetune_voice, train_digits and slurm_train."""
 
 import itertools
 import re
