@@ -109,7 +109,7 @@ def build_recognition_parser(spec: ModelSpec | None = None) -> ArgumentParser:
     text = f"of {spec.name}"
     parser.add_argument(f"--{spec.option}", "--ckpt", type=Path, required=True, metavar="CHECKPOINT", help=text)
     add_options(parser, TranscribingOptions)
-    add_options(parser.add_argument_group(spec.name), spec.inference.options)
+    add_options(parser.add_argument_group(spec.name), spec.arg_parser.InferenceOptions)
     add_options(parser, ComputingOptions, title=MEASURING)
     parser.answer_published(REMOVED_OF_RECOGNITION)
     return parser
@@ -120,7 +120,7 @@ def transcribe(argv: Sequence[str] | None, spec: ModelSpec) -> int:
     parser = build_recognition_parser(spec)
     args = parse_options(argv, parser, [spec])
     options: TranscribingOptions = read_options(args, TranscribingOptions)
-    own, computing = read_options(args, spec.inference.options), read_options(args, ComputingOptions)
+    own, computing = read_options(args, spec.arg_parser.InferenceOptions), read_options(args, ComputingOptions)
     from common.precision import prepare_computing  # --help needs no PyTorch
     from common.recognition import command
 

@@ -18,9 +18,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options: ServerOptions = read_options(parse_args(argv), ServerOptions)
     key = options.api_key()
     from common.serving.app import Service
+    from common.serving.gate import Sites
     from common.serving.log import start_logging
     from common.serving.server import Server, address_of, bind, is_loopback
-    from common.serving.sites import Sites
 
     start_logging(options.log_format)
     address = options.wyoming
@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if address is not None:
             if find_spec("wyoming") is None:
                 raise OptionError("--wyoming needs the package wyoming: pip install wyoming")
-            wyoming = stack.enter_context(bind(address.host, address.port, options=f"--wyoming {address}"))
+            named = f"--wyoming tcp://{address.host}:{address.port}"
+            wyoming = stack.enter_context(bind(address.host, address.port, options=named))
             if not is_loopback(wyoming):
                 who = f"everybody who reaches {address.host} port {address.port} can use it"
                 print(f"warning: --wyoming: that protocol has no keys, so {who}", file=sys.stderr)

@@ -52,6 +52,28 @@ class AudioConfig:
             raise InputError(f"mel_fmax {top} Hz: expected at most half the sampling rate, {half:g} Hz")
 
 
+class Architecture:
+    """Base of every model's ``ModelConfig``: what other code asks of one.
+
+    A model of several speakers has a field ``n_speakers``.
+    """
+
+    @property
+    def sees_padding(self) -> str | None:
+        """The setting that makes the loss depend on padding; None: there is none."""
+        return None
+
+    @property
+    def has_aligner(self) -> bool:
+        """Whether the network has ``misfits(batch)``: how badly transcripts fit their recordings, (B,)."""
+        return False
+
+    @property
+    def list_columns(self) -> str:
+        """The columns of its lists, as scripts/prepare_dataset.sh has them in the names of lists."""
+        return "audio_text"
+
+
 def audio_preset(sampling_rate: int) -> AudioConfig:
     """What mel-spectrograms of that rate usually are: windows of about 50 ms every 12 ms, and all of the band.
 

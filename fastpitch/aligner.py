@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.errors import InputError
-from common.nn.layers import TimeConv, mask_from_lengths
-from fastpitch.alignment_search import durations_of_path, find_path
+from common.nn.alignment_search import durations_of_path, find_path
+from common.nn.layers import ConvNorm, mask_from_lengths
 
 _N_CHANNELS = 80  # of the space in which frames and tokens are compared
 _SCALE = 0.0005  # of squared distances
@@ -30,6 +30,11 @@ class Alignment:
     path: Tensor  # (B, F) int64, the token of each frame by monotonic alignment search
     durations: Tensor  # (B, L) int64, the frames of each token; at least 1, unless there are fewer frames than tokens
 
+    @property
+    def on_path(self) -> Tensor:
+        """Log attention (B, F) of frames to the token of their path."""
+        return self.log_attention.gather(2, self.path.unsqueeze(2)).squeeze(2)
+
     def attention(self, frame_lengths: Tensor) -> Tensor:
         """Attention weights (B, F, L) of each frame, zero after an utterance's end; without gradient."""
         return self.log_attention.detach().exp() * mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
@@ -40,30 +45,14 @@ class Alignment:
         return torch.softmax(self.log_attention.detach() - torch.log(prior + _PRIOR_EPS), 2) * is_frame
 
 
-class ConvNorm(nn.Module):
-    """A convolution that keeps the length, with the published model's initialization and parameter names."""
-
-    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, with_relu: bool = False) -> None:
-        super().__init__()
-        self.conv = TimeConv(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
-        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain("relu" if with_relu else "linear"))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, N) -> (B, out_channels, N)."""
-        return self.conv(x)
-
-
 class ConvAttention(nn.Module):
-    """Attention by the distance of frames and tokens after convolutions.
-
-    ``mask_padding`` False: padding takes its share of a frame's probability, as in the original.
-    """
+    """Attention by the distance of frames and tokens; without ``mask_padding`` padding takes part, as published."""
 
     def __init__(self, n_mel_channels: int, n_text_channels: int, *, mask_padding: bool) -> None:
         super().__init__()
         self.mask_padding = mask_padding
         self.query_proj = nn.Sequential(
-            ConvNorm(n_mel_channels, 2 * n_mel_channels, kernel_size=3, with_relu=True),
+            ConvNorm(n_mel_channels, 2 * n_mel_channels, kernel_size=3, gain="relu"),
             nn.ReLU(),
             ConvNorm(2 * n_mel_channels, n_mel_channels),
             nn.ReLU(),
@@ -72,7 +61,7 @@ class ConvAttention(nn.Module):
         # Part of the published weights, but not used.
         self.attn_proj = nn.Conv2d(_N_CHANNELS, 1, 1).requires_grad_(False)
         self.key_proj = nn.Sequential(
-            ConvNorm(n_text_channels, 2 * n_text_channels, kernel_size=3, with_relu=True),
+            ConvNorm(n_text_channels, 2 * n_text_channels, kernel_size=3, gain="relu"),
             nn.ReLU(),
             ConvNorm(2 * n_text_channels, _N_CHANNELS),
         )
@@ -81,10 +70,7 @@ class ConvAttention(nn.Module):
     def forward(
         self, mels: Tensor, mel_lengths: Tensor, embedded: Tensor, token_lengths: Tensor, prior: Tensor | None
     ) -> Alignment:
-        """mels (B, n_mels, F), embedded tokens (B, L, C), lengths (B,), prior (B, F, L) as `fastpitch.aligner` makes.
-
-        Mels are zero after an utterance's end, as batches are.
-        """
+        """mels (B, n_mels, F), zero after the ends, embedded tokens (B, L, C), lengths (B,), prior (B, F, L)."""
         is_token = mask_from_lengths(token_lengths, embedded.size(1))
         keys = embedded.transpose(1, 2)
         if self.mask_padding:
@@ -112,9 +98,8 @@ def forward_sum_losses(
 ) -> Tensor:
     """Minus the log probability of all monotonic paths through each text: log_probs (B, F, L), lengths (B,) -> (B,).
 
-    Each is divided by the number of tokens; 0 where there are fewer frames than tokens, and so no path. CTC's blank has
-    ``blank_log_prob`` before normalization. Source: Badlani et al., section 2.1. In float64, as gradients
-    in float32 are off in the third digit.
+    Each is divided by the number of tokens; 0 where there are fewer frames than tokens. Source: Badlani et al., section
+    2.1. In float64, as gradients in float32 are off in the third digit.
     """
     with_blank = F.pad(log_probs, (1, 0), value=blank_log_prob)
     is_class = mask_from_lengths(token_lengths + 1, with_blank.size(2)).unsqueeze(1)
@@ -129,18 +114,16 @@ def forward_sum_losses(
 def misfits(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     """How badly each text fits its recording, of an alignment without a prior: (B,) float32, nats a frame, 0 at best.
 
-    It is the mean over frames of how much less probable the path's token is than the text's most probable one. A text
-    that is not spoken has other tokens everywhere that suit a frame better than the one whose turn it is.
+    It is how much less probable the path's token is than the text's most probable one, a mean over frames.
     """
-    on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)
-    behind = alignment.log_attention.amax(2) - on_path
+    behind = alignment.log_attention.amax(2) - alignment.on_path
     return (behind * mask_from_lengths(frame_lengths, behind.size(1))).sum(1) / frame_lengths
 
 
 def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     """Minus the log attention of frames to the token of their path, a sum over frames (Badlani et al., 2.4)."""
-    on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)
-    return -(on_path.clamp(min=math.log(_ATTENTION_EPS)) * mask_from_lengths(frame_lengths, on_path.size(1))).sum()
+    log_attention = alignment.on_path.clamp(min=math.log(_ATTENTION_EPS))
+    return -(log_attention * mask_from_lengths(frame_lengths, log_attention.size(1))).sum()
 
 
 def check_alignable(n_frames: int, n_tokens: int, *, where: str) -> None:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from common.config import Architecture
 from common.errors import OptionError
 from common.options import check_options, option
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Architecture):
     """FastPitch's architecture; the names are those of the published checkpoints' configurations.
 
     The defaults are version 1.0's; ``learned_alignment`` (and optionally ``energy_conditioning``) make it version 1.1.
@@ -77,3 +78,15 @@ class ModelConfig:
             raise OptionError("--in-fft-output-size, --out-fft-output-size: expected that of --symbols-embedding-dim")
         if width % 2:
             raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")
+
+    @property
+    def sees_padding(self) -> str | None:
+        return None if self.mask_convolutions else "mask_convolutions=False of the checkpoint"
+
+    @property
+    def has_aligner(self) -> bool:
+        return self.learned_alignment
+
+    @property
+    def list_columns(self) -> str:
+        return "audio_text" if self.learned_alignment else "mel_dur_pitch_text"

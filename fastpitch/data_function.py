@@ -13,61 +13,50 @@ from torch.utils.data import DataLoader
 
 from common.audio.pitch import statistics
 from common.audio.pitch_cache import PitchCache
-from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
 from common.data.features import check_stored, feature_name, frames_of_tokens, load_feature, load_fractions, shape_error
 from common.data.filelist import FilelistEntry, Filelists
 from common.data.loader import batches_of, loader_processes
 from common.data.text_mel import TextMelDataset
 from common.distributed import Gather, Ranks
-from common.errors import InputError, shown
+from common.errors import InputError
 from common.nn.alignment import interpolated_prior
 from common.text.config import TextConfig
+from common.text.options import TextOptions
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable
+from fastpitch.arg_parser import PITCH_CACHE, TrainingOptions
 from fastpitch.config import ModelConfig
-from fastpitch.initial_voice import InitialVoice, voice_of
-from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.options import PITCH_CACHE, TrainingOptions
 from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, columns_of, read_list, speaker_id
 
 
 class FastPitchDataset(TextMelDataset):
-    """Utterances of a list (`fastpitch.training_list`), with a speaker in the last column for a model of several
-    speakers: a name of ``text.speakers``, or a number where that names none.
+    """Utterances of a list (`fastpitch.training_list`).
 
-    Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded. That of
-    recordings without such a column is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's
-    folder). ``priors`` is a folder of alignments' priors (None: they are computed); with ``windows``, `draw` also says
-    where a discriminator looks; ``options`` are those of `TextMelDataset`.
-
-    Raises:
-        InputError: as `TextMelDataset`; or a transcript has more symbols than its recording has frames, a speaker is
-            unknown, or durations belong to symbols that ``text`` draws in each epoch.
+    Lists without durations have pitch in Hz: call `normalize_pitch_as` before the first utterance is loaded. InputError
+    as `TextMelDataset`, and for too many symbols, unknown speakers, and durations of symbols that epochs draw.
     """
 
     def __init__(
         self,
-        folder: Path,
+        options: TrainingOptions,
         entries: Sequence[FilelistEntry],
         *,
-        n_speakers: int,
-        pitch_method: str = "praat",
-        pitch_range: tuple[float | None, float | None] = (None, None),
-        pitch_cache: Path | None = None,
-        priors: Path | None = None,
-        windows: bool = False,
-        **options: Any,
+        audio: AudioConfig,
+        text: TextConfig,
+        training: bool = False,
     ) -> None:
-        super().__init__(folder, entries, **options)
-        audio, text = self.extractor.config, self.text
+        folder, model = options.dataset_path, options.architecture
+        unknown_symbols = options.text.unknown_symbols
+        super().__init__(folder, entries, audio=audio, text=text, unknown_symbols=unknown_symbols, seed=options.seed)
         self.has_durations = "durations" in entries[0].fields
-        self._cache = PitchCache(pitch_cache or folder / PITCH_CACHE, audio, pitch_method, pitch_range)
-        self._priors = priors
-        self._window_seed = options.get("seed", 0) if windows else None
+        cache = options.pitch_cache or folder / PITCH_CACHE
+        self._cache = PitchCache(cache, audio, options.pitch_method, options.pitch_range)
+        self._priors = options.alignment_priors
+        self._window_seed = options.seed if training and model.adversarial else None
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
-        self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=n_speakers) for entry in entries]
+        self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=model.n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
             raise InputError(f"--p-arpabet {text.p_arpabet}: durations belong to fixed symbols; give 0 or 1")
         if self.recorded:  # whose frames are known without reading them
@@ -112,9 +101,7 @@ class FastPitchDataset(TextMelDataset):
         return replace(drawn, window=torch.tensor([float(place)]))
 
     def _prior(self, index: int, size: tuple[int, int]) -> Tensor:
-        """The prior (F, L) of an utterance, computed or stored; raises InputError where that is missing or of another
-        size.
-        """
+        """The prior (F, L) of an utterance, computed or stored; InputError for one of another size."""
         if self._priors is None:
             return interpolated_prior(*size).float()
         entry = self.entries[index]
@@ -124,10 +111,12 @@ class FastPitchDataset(TextMelDataset):
             raise InputError(f"{path}: shape {tuple(prior.shape)}, expected {size}, frames and symbols ({entry.where})")
         return prior
 
+    def pitches(self, indices: Sequence[int]) -> list[np.ndarray]:
+        """Their pitch, as `mel_and_pitch`'s."""
+        return [self.mel_and_pitch(index)[1].double().numpy() for index in indices]
+
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
-        """Mel (n_mels, F), and pitch: with durations (L,) normalized, else (F,) Hz, 0 where unvoiced; raises InputError
-        where they are missing or broken.
-        """
+        """Mel (n_mels, F), and pitch: with durations (L,) normalized, else (F,) Hz, 0 where unvoiced."""
         entry = self.entries[index]
         if "pitch" not in entry.fields:
             wave = self.load_wave(index)
@@ -151,86 +140,7 @@ def build_dataset(
     entries = read_list(options.dataset_path, filelists, learned_alignment=learned)
     if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
         raise InputError(f"{entries[0].where}: --load-pitch-from-disk expects {'|'.join(RECORDINGS_WITH_PITCH)}")
-    return FastPitchDataset(
-        options.dataset_path,
-        entries,
-        audio=audio,
-        text=text,
-        n_speakers=options.architecture.n_speakers,
-        unknown_symbols=options.text.unknown_symbols,
-        seed=options.seed,
-        pitch_method=options.pitch_method,
-        pitch_range=options.pitch_range,
-        pitch_cache=options.pitch_cache,
-        priors=options.alignment_priors,
-        windows=training and options.architecture.adversarial,
-    )
-
-
-def compute_statistics(
-    networks: Mapping[str, FastPitch],
-    options: TrainingOptions,
-    *,
-    training_set: FastPitchDataset,
-    validation_set: FastPitchDataset,
-    gather: Gather,
-    initial: tuple[Path, Checkpoint] | None = None,
-    new: bool = True,
-) -> list[str]:
-    """Measure the pitch statistics that the network lacks over the training list, and normalize both lists by them.
-
-    Lists with durations have normalized pitch. A network with statistics, as that of a resumed training, keeps them.
-    A ``new`` network's output layer starts from the mean mel where the options say so, and its new speakers from those
-    of the voice to start from, if any; returns lines on these.
-    """
-    network = networks["fastpitch"]
-    if options.mean_mel_bias and new:
-        start_from_mean_mel(network, training_set)
-    if options.architecture.learned_alignment:
-        measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
-        for dataset in (training_set, validation_set):
-            dataset.normalize_pitch_as(network)
-    return start_from_nearest(network, voice_of(*initial), training_set) if new and initial is not None else []
-
-
-@torch.no_grad()
-def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
-    """Set the bias of the output layer to the mean over the frames of utterances from all over the list.
-
-    From around 0 the network takes its first hundred updates to come down to the level of log magnitudes.
-    """
-    step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
-    mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
-    network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
-
-
-@torch.no_grad()
-def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPitchDataset) -> list[str]:
-    """Give each new speaker of a training list the vector of the voice's speaker who fits their clips best.
-
-    That is whose mel loss is the least under teacher forcing. A voice of one speaker leaves no choice, and one without
-    an aligner no teacher forcing. Returns lines that say who was chosen.
-    """
-    names, table = dataset.text.speakers, network.speaker_emb
-    known = [place for place, name in enumerate(names) if name in voice.speaker_names]
-    is_aligned = dataset.has_durations or voice.config.learned_alignment
-    if table is None or voice.config.n_speakers == 1 or not (known and is_aligned):
-        return []
-    lines = []
-    network.eval()
-    for new in sorted({place for place in dataset.speakers if place is not None} - {*known}):
-        clips = [index for index, speaker in enumerate(dataset.speakers) if speaker == new]
-        clips = clips[:: -(-len(clips) // _CLIPS)]
-        batch = dataset.collate([dataset.draw(index, epoch=0) for index in clips])
-        losses = {}
-        for place in known:
-            spoken = replace(batch, speakers=torch.full((len(clips),), place))
-            losses[place] = float(sums_of_errors(network(spoken), spoken)["mel_loss"] / spoken.mel_lengths.sum())
-        best = min(known, key=losses.__getitem__)
-        table.weight[new] = table.weight[best]
-        lines.append(f"{shown(names[new])} starts from {shown(names[best])}, whose mel loss on the new clips is least")
-    network.train()
-    return lines
+    return FastPitchDataset(options, entries, audio=audio, text=text, training=training)
 
 
 def teacher_forced_dataset(
@@ -243,15 +153,12 @@ def teacher_forced_dataset(
     unknown_symbols: str,
     networks: Mapping[str, FastPitch],
 ) -> FastPitchDataset:
-    """The utterances of a list for ``FastPitch.teacher_forced``; a learned alignment needs no durations.
-
-    Their pitch is normalized by the network's statistics, which are measured over the list if it has none.
-    """
+    """The utterances of a list for `FastPitch.teacher_forced`; measures missing pitch statistics over it."""
     learned = config.learned_alignment and columns_of(filelist) != WITH_DURATIONS
     entries = read_list(dataset_path, filelist, learned_alignment=learned)
-    dataset = FastPitchDataset(
-        dataset_path, entries, audio=audio, text=text, n_speakers=config.n_speakers, unknown_symbols=unknown_symbols
-    )
+    reading = TextOptions(unknown_symbols=unknown_symbols)
+    options = TrainingOptions(text=reading, architecture=config, dataset_path=dataset_path)
+    dataset = FastPitchDataset(options, entries, audio=audio, text=text)
     if not dataset.has_durations:
         network = networks["fastpitch"]
         measure_pitch(network, dataset, gather=Ranks().gather_over, n_workers=0)
@@ -259,32 +166,17 @@ def teacher_forced_dataset(
     return dataset
 
 
-_MEAN_MEL_UTTERANCES = 256  # that a mean mel is taken of, about
-_CLIPS = 8  # of a new speaker, by which the known one who fits best is found
 _CHUNK = 16  # utterances a task of a worker
 
 
-class _Pitches:
-    """The pitch of each utterance, Hz, for loader processes."""
-
-    def __init__(self, source: FastPitchDataset) -> None:
-        self._source = source
-
-    def __getitem__(self, index: int) -> np.ndarray:
-        return self._source.mel_and_pitch(index)[1].double().numpy()
-
-
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
-    """Fill those of the network's statistics that are not known yet (a deviation of 0) from a list's utterances.
-
-    A speaker without voiced pitch gets the statistics of all. Raises InputError where an utterance cannot be read.
-    """
+    """Fill the unknown statistics (a deviation of 0) of a network; a speaker without voiced pitch gets those of all."""
     if (network.pitch_std > 0).all():
         return
 
     def compute(indices: Sequence[int]) -> Iterator[np.ndarray]:
-        pitches: Any = _Pitches(source)
-        loader = DataLoader(pitches, _CHUNK, sampler=indices, collate_fn=list, **loader_processes(n_workers))
+        numbers: Any = range(len(source))
+        loader = DataLoader(numbers, _CHUNK, sampler=indices, collate_fn=source.pitches, **loader_processes(n_workers))
         for chunk in batches_of(loader):
             yield from chunk
 

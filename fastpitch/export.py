@@ -8,14 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints.exported import Exports, OnnxForm, Part, Quantization, Runner, Shape, Shapes, random_examples
+from common.checkpoints.exported import Exports, Part, Quantization, Runner, Shape, Shapes, random_examples
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
-from fastpitch.prosody import SpeakerPitch, whole_frames
+from fastpitch.prosody import whole_frames
+from fastpitch.prosody_transforms import SpeakerPitch
 
 
 class _RowConvolution(nn.Module):
@@ -202,9 +203,8 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         inputs, made | predicted | {"durations": lambda values: (2 + 10 * torch.special.ndtr(values)).floor()}
     )
 
-    def onnx_form(quantized: bool) -> OnnxForm:
-        changed = with_onnx_convolutions(network, as_products=quantized)
-        return OnnxForm(ExportableFastPitch(changed).eval(), tuple(inputs))
+    def onnx_form(quantized: bool) -> ExportableFastPitch:
+        return ExportableFastPitch(with_onnx_convolutions(network, as_products=quantized)).eval()
 
     def utterances(_: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
         return [compared(1, length, torch.Generator().manual_seed(_SEED)) for length in _COMPARED_LENGTHS]
@@ -228,12 +228,12 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     return Exports((part,), description)
 
 
-class ExportedFastPitch(SpeakerPitch):
+class ExportedNetwork(SpeakerPitch):
     """An exported FastPitch, which speaks as the network does."""
 
     def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run, self._inputs = run, description["inputs"]
-        self.n_speakers = config.n_speakers
+        self.n_speakers, self.energy_conditioning = config.n_speakers, config.energy_conditioning
         self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
         self._graph = copy(self)  # with the statistics of the pitch that the file takes and gives

@@ -1,6 +1,7 @@
 """The networks of a new training: initial weights from another voice by name, and given pitch statistics."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -8,18 +9,47 @@ import torch
 from common.audio.pitch import read_pitch_statistics
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.loading import load_weights
-from common.errors import InputError
+from common.distributed import Gather
+from common.errors import CheckpointError, InputError, shown
 from common.nn.layers import rows_by_name
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
-from fastpitch.data_function import FastPitchDataset
-from fastpitch.initial_voice import InitialVoice, voice_of
+from fastpitch.arg_parser import TrainingOptions
+from fastpitch.config import ModelConfig
+from fastpitch.data_function import FastPitchDataset, measure_pitch
+from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch
-from fastpitch.options import TrainingOptions
 
+_MEAN_MEL_UTTERANCES = 256  # that a mean mel is taken of, about
+_CLIPS = 8  # of a new speaker, by which the known one who fits best is found
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
 _OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")  # all others are in every FastPitch
+
+
+@dataclass(frozen=True)
+class InitialVoice:
+    """The checkpoint of ``--from-checkpoint``, without its training state."""
+
+    path: Path
+    text: TextConfig
+    checkpoint: Checkpoint
+    config: ModelConfig
+
+    @property
+    def speaker_names(self) -> tuple[str, ...]:
+        """Names of its speakers in order of their ids; those that had numbers alone are named by these."""
+        names, n_speakers = self.text.speakers, self.config.n_speakers
+        return names[:1] if n_speakers == 1 else (*names, *map(str, range(len(names), n_speakers)))
+
+
+def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
+    """The voice that a checkpoint holds; raises CheckpointError for one of another model, or of unknown symbols."""
+    if checkpoint.model != "FastPitch":
+        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
+    if checkpoint.text is None or checkpoint.text.input_type == "pf":
+        raise CheckpointError(f"{path}: does not name its symbols, by which another voice takes their vectors")
+    return InitialVoice(path, checkpoint.text, checkpoint, checkpoint.config)
 
 
 def set_up_networks(
@@ -33,8 +63,7 @@ def set_up_networks(
 ) -> list[str]:
     """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
 
-    With a learned alignment, statistics that are not given are measured later. Returns lines that say what is new;
-    raises InputError where there are no statistics, or the weights do not fit.
+    Returns lines that say what is new; raises InputError where statistics are missing, or the weights do not fit.
     """
     if not new:
         return []
@@ -65,12 +94,11 @@ def _find_pitch_statistics(options: TrainingOptions) -> Path:
 
 
 def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, speaking: Collection[str]) -> list[str]:
-    """Load the weights of a voice into a new network of ``text``'s symbols and speakers.
+    """Load the weights of a voice, EMA weights if there are any, into a new network of ``text``'s symbols and speakers.
 
-    A symbol or speaker that the voice knows keeps its vector, whatever its new id is; a new one gets the mean of the
-    others. Parts that the voice has not keep their new weights. EMA weights are taken where there are any.
-    Speakers who are not in ``speaking``, the training list's, keep their pitch statistics; those of the others are
-    left to be measured. Returns lines that say what is new; raises CheckpointError where weights do not fit.
+    A symbol or speaker that the voice knows keeps its vector; a new one gets the mean of the others. Speakers who are
+    not in ``speaking``, the training list's, keep their pitch statistics. Returns lines that say what is new; raises
+    CheckpointError where weights do not fit.
     """
     given = (voice.checkpoint.ema or voice.checkpoint.networks)["fastpitch"]
     new = network.state_dict()
@@ -104,4 +132,65 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
             if name in known and name not in speaking:
                 state[key][place] = given[key][known.index(name) if len(given[key]) > 1 else 0]
     load_weights({"fastpitch": network}, {"fastpitch": state}, where=str(voice.path))
+    return lines
+
+
+def compute_statistics(
+    networks: Mapping[str, FastPitch],
+    options: TrainingOptions,
+    *,
+    training_set: FastPitchDataset,
+    validation_set: FastPitchDataset,
+    gather: Gather,
+    initial: tuple[Path, Checkpoint] | None = None,
+    new: bool = True,
+) -> list[str]:
+    """Measure the pitch statistics that the network lacks over the training list, and normalize both lists by them.
+
+    A ``new`` network's output layer may start from the mean mel, and new speakers from those of the voice to start
+    from; returns lines on these.
+    """
+    network = networks["fastpitch"]
+    if options.mean_mel_bias and new:
+        start_from_mean_mel(network, training_set)
+    if options.architecture.learned_alignment:
+        measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
+        for dataset in (training_set, validation_set):
+            dataset.normalize_pitch_as(network)
+    return start_from_nearest(network, voice_of(*initial), training_set) if new and initial is not None else []
+
+
+@torch.no_grad()
+def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
+    """Start the output layer's bias at the mean mel: coming down to log magnitudes from 0 takes a hundred updates."""
+    step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
+    mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
+    network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
+
+
+@torch.no_grad()
+def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPitchDataset) -> list[str]:
+    """Give each new speaker the vector of the voice's speaker whose mel loss on their clips is least; returns lines.
+
+    A voice of one speaker leaves no choice, and one without an aligner no teacher forcing.
+    """
+    names, table = dataset.text.speakers, network.speaker_emb
+    known = [place for place, name in enumerate(names) if name in voice.speaker_names]
+    is_aligned = dataset.has_durations or voice.config.learned_alignment
+    if table is None or voice.config.n_speakers == 1 or not (known and is_aligned):
+        return []
+    lines = []
+    network.eval()
+    for new in sorted({place for place in dataset.speakers if place is not None} - {*known}):
+        clips = [index for index, speaker in enumerate(dataset.speakers) if speaker == new]
+        clips = clips[:: -(-len(clips) // _CLIPS)]
+        batch = dataset.collate([dataset.draw(index, epoch=0) for index in clips])
+        losses = {}
+        for place in known:
+            spoken = replace(batch, speakers=torch.full((len(clips),), place))
+            losses[place] = float(sums_of_errors(network(spoken), spoken)["mel_loss"] / spoken.mel_lengths.sum())
+        best = min(known, key=losses.__getitem__)
+        table.weight[new] = table.weight[best]
+        lines.append(f"{shown(names[new])} starts from {shown(names[best])}, whose mel loss on the new clips is least")
+    network.train()
     return lines

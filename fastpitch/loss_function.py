@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
 from common.config import AudioConfig
 from common.nn.alignment import diagonality, unattended_tokens
 from common.nn.layers import mask_from_lengths
-from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
+from common.training.adversarial import AdversarialObjective
+from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices, text_mel_example
 from common.training.verdict import Aligned
 from fastpitch.aligner import binarization_sum, forward_sum_losses
+from fastpitch.arg_parser import LossScales, TrainingOptions
 from fastpitch.discriminator import cut_windows
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
-from fastpitch.options import LossScales, TrainingOptions
 
 _LABELS = {  # on stdout
     "mel_loss": "mel loss",
@@ -30,14 +29,13 @@ _LABELS = {  # on stdout
     "unattended_tokens": "unattended",
 }
 _TERMS_PER_TOKEN = ("duration_predictor_loss", "pitch_loss", "energy_loss", "duration_error", "pitch_error")
-_TERMS_OF_DISCRIMINATOR = {"d_loss", "adversarial_loss", "feature_loss"}
 _TERMS_OF_ALIGNMENT = {"attn_loss", "kl_loss", "attention_diagonality", "unattended_tokens"}
 # Measured (docs/TRAINING.md): voices that speak have 0.20 to 0.52 and at most 4 %, wrong transcripts 0.05 and 6 to 9 %,
 # eight clips alone 0.16 and 16 to 35 %.
 ALIGNED = Aligned(diagonality=0.15, unattended=0.05)
 
 
-class FastPitchObjective(Objective):
+class FastPitchObjective(AdversarialObjective):
     """Squared error of mels, of log(1 + duration), of normalized pitch and of log(1 + energy) (FastPitch, section 2.2).
 
     ``duration_error`` (frames) and ``pitch_error`` (normalized) are mean absolute errors, logged only. With a learned
@@ -45,9 +43,6 @@ class FastPitchObjective(Objective):
     over frames. Validation adds two figures (`common.nn.alignment`): ``unattended_tokens``, the share of
     tokens that no frame attends to most; and ``attention_diagonality``, a mean over utterances, of the attention
     without its prior, which is diagonal before anything is learned.
-
-    In adversarial training a discriminator learns in a phase before: ``d_loss``; and the mels of windows are also
-    trained by ``adversarial_loss`` and ``feature_loss``, means over utterances (section 2.4 of arXiv:2010.05646).
     """
 
     def __init__(
@@ -58,80 +53,70 @@ class FastPitchObjective(Objective):
         alignment: bool = False,
         adversarial: bool = False,
     ) -> None:
-        """``energy``, ``alignment`` and ``adversarial``: whether the model has energy conditioning, a learned alignment
-        and a discriminator.
-        """
-        self._losses = losses or LossScales()
-        own = Phase("fastpitch", trains=("fastpitch",))
-        first = Phase("discriminator", trains=("mel_discriminator",), keeps=("fastpitch",))
-        self.phases = (first, own) if adversarial else (own,)
-        self._adversarial = adversarial
-        # A micro-batch and its output with the graph, kept from the discriminator's phase for the own one.
-        self._kept: tuple[FastPitchBatch, FastPitchOutput] | None = None
-        self._has_energy, self._has_alignment = energy, alignment
-        self._absent = (set() if energy else {"energy_loss"}) | (set() if alignment else _TERMS_OF_ALIGNMENT)
-        self._absent |= set() if adversarial else _TERMS_OF_DISCRIMINATOR
+        """Whether the model has energy conditioning, a learned alignment, and a discriminator of its mels."""
+        self._losses = scales = losses or LossScales()
+        absent = (set() if energy else {"energy_loss"}) | (set() if alignment else _TERMS_OF_ALIGNMENT)
+        own_weights = {
+            "mel_loss": 1.0,
+            "duration_predictor_loss": scales.dur_predictor_loss_scale,
+            "pitch_loss": scales.pitch_predictor_loss_scale,
+            "energy_loss": scales.energy_predictor_loss_scale,
+            "attn_loss": scales.attn_loss_scale,
+            "kl_loss": 0.0,  # of an epoch
+        }
+        of_discriminator = {
+            "adversarial_loss": scales.adversarial_loss_scale,
+            "feature_loss": scales.feature_loss_scale,
+        }
+        super().__init__(
+            "fastpitch",
+            {term: weight for term, weight in own_weights.items() if term not in absent},
+            of_discriminator if adversarial else {},
+            discriminators=("mel_discriminator",),
+            feature_scale=1.0,
+        )
+        self._has_alignment = alignment
+        absent |= set() if adversarial else {"d_loss", *of_discriminator}
         self.aligned = ALIGNED if alignment else None
-        self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term not in self._absent})
-
-    def begin_step(self, networks: Networks) -> None:
-        self._kept = None
+        self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term not in absent})
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        if phase == "discriminator":
-            return {"d_loss": 1.0}
-        weights = {
-            "mel_loss": 1.0,
-            "duration_predictor_loss": self._losses.dur_predictor_loss_scale,
-            "pitch_loss": self._losses.pitch_predictor_loss_scale,
-            "energy_loss": self._losses.energy_predictor_loss_scale,
-            "attn_loss": self._losses.attn_loss_scale,
-            "kl_loss": self._losses.kl_loss_scale(epoch),
-        }
-        if self._adversarial:
-            weights["adversarial_loss"] = self._losses.adversarial_loss_scale
-            weights["feature_loss"] = self._losses.feature_loss_scale
-        return {term: weight for term, weight in weights.items() if term not in self._absent}
+        weights = super().weights(phase, epoch=epoch)
+        return weights | ({"kl_loss": self._losses.kl_loss_scale(epoch)} if "kl_loss" in weights else {})
 
-    def counts(self, phase: str, batch: FastPitchBatch) -> dict[str, Tensor]:
-        if phase == "discriminator":
-            return {"d_loss": _n_utterances(batch)}
-        n_tokens, n_frames = batch.token_lengths.sum(), batch.mel_lengths.sum()
-        counts = {"mel_loss": n_frames * batch.mels.size(1), "attn_loss": _n_utterances(batch), "kl_loss": n_frames}
-        counts |= dict.fromkeys(_TERMS_PER_TOKEN, n_tokens)
-        if self._adversarial:
-            counts |= dict.fromkeys(("adversarial_loss", "feature_loss"), _n_utterances(batch))
-        return {term: count for term, count in counts.items() if term not in self._absent}
+    def own_counts(self, batch: FastPitchBatch) -> dict[str, Tensor]:
+        n_frames = batch.n_frames
+        counts = {"mel_loss": n_frames * batch.mels.size(1), "attn_loss": batch.n_utterances, "kl_loss": n_frames}
+        counts |= dict.fromkeys(_TERMS_PER_TOKEN, batch.token_lengths.sum())
+        logged = ("duration_error", "pitch_error")
+        return {term: count for term, count in counts.items() if term in self._own_weights or term in logged}
 
-    def numerators(self, phase: str, networks: Networks, batch: FastPitchBatch) -> dict[str, Tensor]:
-        kept, self._kept = self._kept, None
-        out = kept[1] if kept is not None and kept[0] is batch else networks["fastpitch"](batch)
-        if not self._adversarial:
-            return self._sums(out, batch)
-        discriminator, n_utterances = networks["mel_discriminator"], len(batch.names)
+    def generate(self, networks: Networks, batch: FastPitchBatch) -> FastPitchOutput:
+        return networks["fastpitch"](batch)
+
+    def scored(self, batch: FastPitchBatch, output: FastPitchOutput) -> tuple[Tensor, Tensor]:
         assert batch.window is not None, "batches of training say where the discriminator looks"
-        recorded, made = (cut_windows(mel.float(), batch.mel_lengths, batch.window) for mel in (batch.mels, out.mel))
-        if phase == "discriminator":
-            self._kept = (batch, out)
-            scores = (discriminator(mel)[-1] for mel in (recorded, made.detach()))
-            return {"d_loss": discriminator_loss(*scores) * n_utterances}
-        with torch.no_grad():  # a target: nothing is kept for gradients
-            target = discriminator(recorded)
-        features = discriminator(made)
-        return self._sums(out, batch) | {
-            "adversarial_loss": generator_loss(features[-1]) * n_utterances,
-            "feature_loss": feature_loss(target[:-1], features[:-1]) * n_utterances,
-        }
+        recorded, made = (cut_windows(mel.float(), batch.mel_lengths, batch.window) for mel in (batch.mels, output.mel))
+        return recorded, made
+
+    def own_sums(self, networks: Networks, batch: FastPitchBatch, output: FastPitchOutput) -> dict[str, Tensor]:
+        sums = sums_of_errors(output, batch)
+        if "energy_loss" in self._own_weights:
+            sums["energy_loss"] = _errors(output.energy, output.target_energy, batch).square().sum()
+        if self._has_alignment:
+            assert output.alignment is not None, "a batch without durations is aligned"
+            losses = forward_sum_losses(output.alignment.log_probs, batch.token_lengths, batch.mel_lengths)
+            sums |= {"attn_loss": losses.sum(), "kl_loss": binarization_sum(output.alignment, batch.mel_lengths)}
+        return sums
 
     def evaluate(self, networks: Networks, batch: FastPitchBatch) -> dict[str, Term]:
         out = networks["fastpitch"](batch)
-        counts = self.counts("fastpitch", batch)
-        terms = {name: Term(total, counts[name]) for name, total in self._sums(out, batch).items()}
+        terms = self.terms(self.own_sums(networks, batch, out), batch)
         if self._has_alignment and out.alignment is not None and batch.prior is not None:
             lengths = batch.token_lengths, batch.mel_lengths
             attention = out.alignment.attention(batch.mel_lengths)
             learned = out.alignment.attention_without(batch.prior, batch.mel_lengths)
-            terms["attention_diagonality"] = Term(diagonality(learned, *lengths).sum(), _n_utterances(batch))
+            terms["attention_diagonality"] = Term(diagonality(learned, *lengths).sum(), batch.n_utterances)
             terms["unattended_tokens"] = Term(unattended_tokens(attention, *lengths).sum(), batch.token_lengths.sum())
         return terms
 
@@ -142,16 +127,6 @@ class FastPitchObjective(Objective):
         network = networks["fastpitch"]
         out = network(batch)
         return [_example(network, out, batch, index) for index in example_indices(batch)]
-
-    def _sums(self, out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
-        sums = sums_of_errors(out, batch)
-        if self._has_energy:
-            sums["energy_loss"] = _errors(out.energy, out.target_energy, batch).square().sum()
-        if self._has_alignment:
-            assert out.alignment is not None, "a batch without durations is aligned"
-            losses = forward_sum_losses(out.alignment.log_probs, batch.token_lengths, batch.mel_lengths)
-            sums |= {"attn_loss": losses.sum(), "kl_loss": binarization_sum(out.alignment, batch.mel_lengths)}
-        return sums
 
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> FastPitchObjective:
@@ -183,12 +158,8 @@ def _errors(predicted: Tensor | None, target: Tensor | None, batch: FastPitchBat
     return (predicted.float() - target.float()) * mask_from_lengths(batch.token_lengths, predicted.size(1))
 
 
-def _n_utterances(batch: FastPitchBatch) -> Tensor:
-    return torch.ones_like(batch.token_lengths).sum()
-
-
 def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, index: int) -> Example:
-    n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
+    n_tokens = int(batch.token_lengths[index])
     assert out.target_durations is not None and out.pitch is not None and out.target_pitch is not None
     durations = out.target_durations[index, :n_tokens].cpu()
 
@@ -207,17 +178,6 @@ def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, in
         "energy": over_frames(target=out.target_energy, predicted=out.energy),
         "duration (frames)": over_frames(target=out.target_durations, predicted=out.durations),
     }
-    alignment = None
-    if out.alignment is not None:
-        alignment = cut(out.alignment.log_attention, index, n_tokens)[:n_frames].exp()
-    mels = {"target": batch.mels, "predicted": out.mel}
-    return Example(
-        batch.names[index],
-        {label: cut(values, index, n_frames) for label, values in mels.items()},
-        text=batch.texts[index] if batch.texts else "",
-        tokens=batch.tokens[index, :n_tokens].cpu(),
-        durations=durations,
-        alignment=alignment,
-        pitch=pitch,
-        curves={name: values for name, values in curves.items() if values},
-    )
+    curves = {name: values for name, values in curves.items() if values}
+    alignments = None if out.alignment is None else out.alignment.log_attention.exp()
+    return text_mel_example(batch, index, out.mel, alignments, durations=durations, pitch=pitch, curves=curves)

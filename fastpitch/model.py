@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.fit import check_model
+from common.checkpoints.loading import check_model
 from common.config import AudioConfig
 from common.data.text_mel import TextMelBatch
 from common.errors import InputError
@@ -23,7 +23,6 @@ from fastpitch.aligner import Alignment, ConvAttention, misfits
 from fastpitch.config import ModelConfig
 from fastpitch.discriminator import MelDiscriminator
 from fastpitch.prosody import (
-    SpeakerPitch,
     TemporalPredictor,
     durations_from_logs,
     energies_of_tokens,
@@ -31,6 +30,7 @@ from fastpitch.prosody import (
     regulate_length,
     whole_frames,
 )
+from fastpitch.prosody_transforms import SpeakerPitch
 from fastpitch.transformer import FFTransformer, TransformerConfig
 
 
@@ -71,7 +71,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         super().__init__()
         width = config.symbols_embedding_dim
         self.mask_convolutions = config.mask_convolutions
-        self.n_speakers = config.n_speakers
+        self.n_speakers, self.energy_conditioning = config.n_speakers, config.energy_conditioning
         self.speaker_emb_weight = config.speaker_emb_weight
         if config.symbol_type == "pf":
             embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
@@ -122,10 +122,7 @@ class FastPitch(SpeakerPitch, nn.Module):
     def decode(
         self, encoded: Tensor, token_lengths: Tensor, energy: Tensor | None, frames: Tensor, n_frames: int | None
     ) -> tuple[Tensor, Tensor]:
-        """encoded (B, L, C), energy (B, L), frames (B, L) int64 -> mel (B, n_mels, F), lengths (B,).
-
-        F is ``n_frames``, or the longest utterance's sum of ``frames`` (which synchronizes with the device).
-        """
+        """encoded (B, L, C), energy, frames (B, L) -> mel (B, n_mels, F), lengths (B,); F as `regulate_length`'s."""
         regulated, lengths = regulate_length(self.add_energy(encoded, token_lengths, energy), frames, n_frames)
         return self.decode_frames(regulated, lengths), lengths
 
@@ -147,10 +144,10 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.jit.unused
     def forward(self, batch: FastPitchBatch, *, pace: float = 1.0, max_duration: float = 75.0) -> FastPitchOutput:
-        """Mels (B, n_mels, F) of a batch's texts, padded as its own, with its durations, pitch and energy.
+        """Mels (B, n_mels, F) of a batch's texts, padded as its own, with its durations, pitch and energy, or predicted
+        ones.
 
-        A model with an aligner aligns a batch without durations; pitch and energy are averaged over each token's
-        frames. What the batch does not give is predicted.
+        A model with an aligner aligns a batch without durations.
         """
         encoded, log_durations, predicted_pitch = self.encode(batch.tokens, batch.token_lengths, batch.speakers)
         predicted_durations = durations_from_logs(log_durations, max_duration)
@@ -205,10 +202,7 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.no_grad()
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
-
-        Raises InputError for controls of a speaker, pitch statistics or an energy that the model does not have.
-        """
+        """Speak tokens (B, L) of ``lengths`` (B,), each as if alone; InputError for what the model lacks."""
         controls = Controls() if controls is None else controls
         speakers = self.speaker_ids(controls.speaker, tokens)
         given_pitch = controls.pitch
@@ -245,10 +239,6 @@ class FastPitch(SpeakerPitch, nn.Module):
             decoded_energy=decoded_energy,
         )
 
-    def prepare_for_inference(self) -> None:
-        """Nothing to fold: the network is used as it was trained, with dropout off."""
-        self.eval()
-
 
 def to_torchscript(network: FastPitch) -> FastPitch:
     """A FastPitch of the same weights whose ``infer`` calls TorchScript, for any batch size, length and controls."""
@@ -261,10 +251,7 @@ def to_torchscript(network: FastPitch) -> FastPitch:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new FastPitch with random weights, and in adversarial training, not for ``inference``, its discriminator.
-
-    ``text`` None leaves the number of symbols unchecked.
-    """
+    """A new FastPitch with random weights, and for adversarial training its discriminator."""
     check_model(config, audio, text)
     networks: dict[str, nn.Module] = {"fastpitch": FastPitch(config)}
     if config.adversarial and not inference:

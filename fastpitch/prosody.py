@@ -6,8 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.audio.pitch import PitchStatistics
-from common.errors import InputError
 from common.nn.layers import Dropout, TimeConv
 from fastpitch.config import ModelConfig
 
@@ -69,7 +67,7 @@ def whole_frames(durations: Tensor) -> Tensor:
 def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tuple[Tensor, Tensor]:
     """Repeat each token as often as it has frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
 
-    F is ``n_frames``, to which longer utterances are cut, or the longest length (which synchronizes with the device).
+    F is ``n_frames``, to which utterances are cut, or the longest length, which synchronizes with the device.
     """
     ends = frames.cumsum(1)
     lengths = ends[:, -1]
@@ -83,10 +81,7 @@ def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tu
 
 
 def means_over_tokens(values: Tensor, durations: Tensor) -> Tensor:
-    """Mean over each token's nonzero frames: values (B, F), durations (B, L) -> float32 (B, L).
-
-    A token without frames, or whose frames are all zero (unvoiced), has the mean 0.
-    """
+    """Mean over each token's nonzero frames, 0 without any: values (B, F), durations (B, L) -> float32 (B, L)."""
     # Differences of cumulative sums, in float64, so that they are as exact as separate sums in float32.
     nonzero = (values != 0).double()
     sums = F.pad(torch.stack([values.double(), nonzero]).cumsum(2), (1, 0))  # (2, B, 1 + F)
@@ -99,43 +94,3 @@ def means_over_tokens(values: Tensor, durations: Tensor) -> Tensor:
 def energies_of_tokens(mels: Tensor, durations: Tensor) -> Tensor:
     """log(1 + mean norm of a token's mel frames): mels (B, n_mels, F), durations (B, L) -> float32 (B, L)."""
     return torch.log1p(means_over_tokens(mels.float().norm(dim=1), durations))
-
-
-class SpeakerPitch:
-    """What speakers' ids and pitch in Hz mean to a network, and alike to its exported files."""
-
-    n_speakers: int
-    pitch_mean: Tensor  # (1,) or (n_speakers,), Hz
-    pitch_std: Tensor  # (1,) or (n_speakers,), Hz; 0: the statistics are not known
-
-    def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:
-        """Normalized pitch (B, L) in Hz; zeros without known statistics. In float64 `normalized_pitch` undoes it."""
-        mean, std = self.pitch_statistics(speakers)
-        return pitch * std + mean
-
-    def normalized_pitch(self, pitch_hz: Tensor, speakers: Tensor | None) -> Tensor:
-        """Pitch (B, L) in Hz, 0 where unvoiced, normalized: float32; raises InputError without known statistics."""
-        mean, std = self.pitch_statistics(speakers)
-        if not bool((std > 0).all()):
-            raise InputError("the voice's checkpoint holds no pitch statistics to take pitch in Hz by")
-        normalized = (pitch_hz.double() - mean) / std
-        return torch.where(pitch_hz == 0, 0.0, normalized).float()
-
-    def pitch_statistics(self, speakers: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation in Hz: scalars, or (B, 1) of speakers (B,) whose pitch differs."""
-        if speakers is None or len(self.pitch_mean) == 1:
-            return self.pitch_mean[0], self.pitch_std[0]
-        return self.pitch_mean[speakers].unsqueeze(1), self.pitch_std[speakers].unsqueeze(1)
-
-    def speaker_ids(self, speaker: int | Tensor, tokens: Tensor) -> Tensor | None:
-        """Speaker ids (B,) of a batch, None for a model of one voice."""
-        if isinstance(speaker, int):
-            if not 0 <= speaker < self.n_speakers:
-                raise InputError(f"speaker {speaker}: this checkpoint has speakers 0 to {self.n_speakers - 1}")
-            speaker = torch.full((tokens.size(0),), speaker, device=tokens.device)
-        return None if self.n_speakers == 1 else speaker
-
-    def set_pitch_statistics(self, statistics: PitchStatistics) -> None:
-        """Take the same statistics for all speakers."""
-        self.pitch_mean.fill_(statistics.mean)
-        self.pitch_std.fill_(statistics.std)

@@ -52,12 +52,11 @@ def read_published(
     text = _text_config(setup, config["symbol_type"], config["n_symbols"])
     if text is not None and (setup or config["learned_alignment"]):  # version 1.1, which reads by cleaners of its own
         text = replace(text, cleaners=cleaners_of_1_1(text.cleaners))
-    from_plain(ModelConfig, config, where=f"{path}: config", error=CheckpointError)
     recorded = {"n_mels": config["n_mel_channels"]} | {key: setup[key] for key in _AUDIO_FIELDS if key in setup}
     audio = from_plain(AudioConfig, recorded, where=f"{path}: train_setup", error=CheckpointError)
     return Checkpoint(
         model="FastPitch",
-        config=config,
+        config=from_plain(ModelConfig, config, where=f"{path}: config", error=CheckpointError),
         audio=audio,
         text=text,
         layout=f"FastPitch {'1.1' if setup or config['learned_alignment'] else '1.0'}",

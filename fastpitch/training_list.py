@@ -25,11 +25,8 @@ FOLDERS = {"mel": "mels", "durations": "durations", "pitch": "pitch_char"}  # wh
 def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bool) -> list[FilelistEntry]:
     """The lines of lists of the same columns, each with its speaker where there is such a column.
 
-    Where durations are needed, a list of recordings is read as that of their features in the dataset's folder.
-
-    Raises:
-        InputError: a list is missing or malformed, has durations for ``learned_alignment`` or the reverse, lists a
-            recording whose features are needed and missing, or has other columns than the list before it.
+    Where durations are needed, a list of recordings is read as that of their features in the dataset's folder. Raises
+    InputError where lists are malformed or differ, or are not for ``learned_alignment``, or features are missing.
     """
     entries: list[FilelistEntry] = []
     for path in paths_of(filelists):
@@ -58,10 +55,7 @@ def columns_of(filelist: Path) -> tuple[str, ...]:
 
 
 def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
-    """The features of a recording in place of it, and the phones of its TextGrid if its durations are theirs.
-
-    Raises InputError where one is missing.
-    """
+    """The features of a recording in place of it, and the phones of its TextGrid if its durations are theirs."""
     wav, words = entry.fields["wav"], {name: value for name, value in entry.fields.items() if name != "wav"}
     paths = {column: f"{folder}/{feature_name(wav)}.pt" for column, folder in FOLDERS.items()}
     if missing := [path for path in paths.values() if not (dataset_path / path).is_file()]:
@@ -76,10 +70,7 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
 
 
 def with_labels(text: TextConfig, entries: Sequence[FilelistEntry], dataset_path: Path) -> TextConfig:
-    """The front end for phones whose durations an aligner found: each label is one symbol, also beyond the set's.
-
-    So are "tʃ" and "tʰ" of the Montreal Forced Aligner, unless the durations are of their letters.
-    """
+    """Add an aligner's labels beyond the symbol set, such as "tʃ", unless durations are of their letters."""
     if text.of_transcripts.g2p is not None:
         return text
     table = get_symbol_table(text.symbol_set, text.labels)
@@ -99,9 +90,8 @@ def speaker_names(
 ) -> tuple[str, ...]:
     """Names of the speakers in a training list, in order of their ids; empty where lines have no speaker or a number.
 
-    ``n_speakers`` None takes each different value of the column as a speaker's name, numbers among them. With a
-    number, a column of numbers gives the ids themselves, and 1 ignores the column. ``known`` names, those of the
-    voice to start from, come first, whether the list has them or not. Raises InputError for more than ``n_speakers``.
+    ``n_speakers`` None takes each different value as a name; with a number, numbers are ids, and 1 ignores the column.
+    ``known`` names, of the voice to start from, come first. Raises InputError for more than ``n_speakers``.
     """
     values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
     if n_speakers is not None and not known and (n_speakers == 1 or all(map(SPEAKER_NUMBER.fullmatch, values))):

@@ -18,13 +18,13 @@ from common.text.symbols import EDGE_SILENCE, SILENCES, canonical_phone, get_sym
 from common.text.teacher import text_of_teacher
 from common.training.optim import Optimization, inverse_sqrt_schedule
 from common.training.settings import MelSource, TrainingRequest, TrainingSetup, stored_mels
+from fastpitch.arg_parser import TrainingOptions
 from fastpitch.config import ModelConfig
-from fastpitch.initial_voice import InitialVoice, voice_of
-from fastpitch.options import TrainingOptions
+from fastpitch.fine_tuning import InitialVoice, compute_statistics, set_up_networks, voice_of
 from fastpitch.training_list import read_list, speaker_names, with_labels
 
 
-def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
+def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
     """Architecture and text front end of the voice to start from, as defaults of the options."""
     if initial is None:
         return {}
@@ -35,9 +35,7 @@ def defaults_of_voice(given: Mapping[str, Any], initial: tuple[Path, Checkpoint]
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Options of training, with the published schedule: the learning rate is divided by sqrt(update) once the warm-up
-    has reached sqrt(warmup steps); it is constant without warm-up.
-    """
+    """Options of training; after the warm-up, if any, the rate is divided by sqrt(update), as published."""
     run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
     learned = options.architecture.learned_alignment
     if options.alignment_priors is not None and 0 < options.text.p_arpabet < 1:
@@ -69,7 +67,15 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     audio = _mels(request, "wav" in entries[0].fields, voice)
     options = replace(options, architecture=_architecture(options, audio, text))
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
-    return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
+    return TrainingSetup(
+        options,
+        audio,
+        text,
+        Optimization(schedule),
+        notes=notes,
+        set_up_networks=set_up_networks,
+        compute_statistics=compute_statistics,
+    )
 
 
 def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextConfig | None:
@@ -86,10 +92,7 @@ def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextC
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:
-    """What the stored mels are; for recordings, what the voice to start from makes, or else what the corpus's are.
-
-    Raises OptionError where the voice makes other mels; lists each setting that differs.
-    """
+    """What the mels are: as stored, or for recordings as the voice to start from or the corpus has them."""
     stored = None if lists_recordings else stored_mels(request.run.dataset_path / "mels")
     if voice is None:
         return request.mels(stored)
@@ -116,9 +119,7 @@ def _architecture(options: TrainingOptions, audio: AudioConfig, text: TextConfig
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe; ``base``, of the checkpoint to resume from, only says whether its
-    speakers share their pitch statistics, as those of published voices do.
-    """
+    """The architecture of the options; ``base``, to resume from, says whether speakers share pitch statistics."""
     if base is None:
         return options.architecture
     return replace(options.architecture, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)

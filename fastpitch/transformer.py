@@ -55,10 +55,7 @@ class MultiHeadAttn(nn.Module):
         self.layer_norm = nn.LayerNorm(config.n_channels)
 
     def forward(self, x: Tensor, mask: Tensor, pieces: list[int] | None = None) -> Tensor:
-        """x (B, L, C), mask (B, L, 1) bool, True where valid -> (B, L, C).
-
-        With ``pieces``, x (1, N, C) is a packed batch: each utterance's length, followed by its gap's.
-        """
+        """x (B, L, C), mask (B, L, 1) bool -> (B, L, C); with `Packing`'s ``pieces``, x (1, N, C) is a packed batch."""
         qkv = self.qkv_net(x)
         if pieces is None:
             attended = self._attend(qkv, mask)
@@ -126,7 +123,7 @@ class TransformerLayer(nn.Module):
 class Packing:
     """A padded batch (B, L, C) as a sequence (1, N, C) of its utterances, so that nothing is computed for padding.
 
-    ``gap`` rows of zeros follow each utterance, at least half a convolution's kernel: its padding when it is alone.
+    ``gap`` rows of zeros follow each utterance, at least half a convolution's kernel.
     """
 
     def __init__(self, mask: Tensor, *, gap: int) -> None:
@@ -155,11 +152,7 @@ class Packing:
 
 
 class FFTransformer(nn.Module):
-    """A stack of feed-forward Transformer blocks with positional embeddings.
-
-    ``embedding`` makes channels of the input: ``nn.Embedding`` of symbol ids, ``nn.Linear`` of feature vectors, or None
-    where the input has its channels already.
-    """
+    """Feed-forward Transformer blocks with positional embeddings; ``embedding`` makes channels of ids or features."""
 
     def __init__(self, config: TransformerConfig, embedding: nn.Module | None = None) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from common.config import Architecture
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import check_options, option
 
@@ -10,7 +11,7 @@ N_PITCHES = 160  # from 30 to 1200 Hz, 40 cents apart
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Architecture):
     """Architecture of the network of pitch and voicing, and of the one that filters harmonics and noise."""
 
     n_mel_channels: int = 80

@@ -16,7 +16,7 @@ from common.audio.wav import resample
 from common.data.batch import Batch
 from common.data.filelist import Filelists
 from common.data.recordings import SILENCE, RecordingDataset
-from harmonic.options import PITCH_CACHE, TrainingOptions
+from harmonic.arg_parser import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
 CONTEXT = 3  # frames on each side of a segment, which the network reads and the loss leaves out
@@ -29,9 +29,7 @@ _MEL_NOISE = 0.08  # largest standard deviation, of the mel in which pitch is fo
 
 @dataclass(frozen=True)
 class HarmonicBatch(Batch):
-    """Parts of recordings, all complete frames, each of which begins with a segment; in validation complete recordings,
-    zero-padded.
-    """
+    """Parts of recordings, complete frames that begin with a segment; in validation recordings, zero-padded."""
 
     audio: Tensor  # (B, T) float32
     n_samples: tuple[int, ...]  # of each recording
@@ -49,9 +47,8 @@ class HarmonicBatch(Batch):
 class HarmonicDataset(RecordingDataset):
     """Recordings of a list with Praat's pitch, which is estimated once and kept in the pitch cache.
 
-    ``draw`` gives a part from a place that seed, epoch and index decide, as are its speed, loudness and noise;
-    indexing gives the complete recording as it is. With mels from files the part begins with a frame, and has the
-    recording's speed and loudness.
+    ``draw`` gives a part whose place, speed, loudness and noise seed, epoch and index decide; indexing the recording as
+    it is. With mels from files the part begins with a frame, as it is.
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
@@ -67,14 +64,11 @@ class HarmonicDataset(RecordingDataset):
         self.check_length(index, self._extractor.min_samples)
         pitch = self._pitch(index)
         wave = self.load(index, start=0, n_samples=self.lengths[index])
-        pitch, voicing = fill_unvoiced(pitch), (pitch > 0).float()
-        mel, rows = self.load_mel(index), (wave[None], (len(wave),), pitch[None], voicing[None])
-        return HarmonicBatch((self.name(index),), *rows, mels=None if mel is None else mel[None])
+        rows = {"pitch": fill_unvoiced(pitch), "voicing": (pitch > 0).float(), "mels": self.load_mel(index)}
+        return self._batch(index, wave, **rows)
 
     def draw(self, index: int, *, epoch: int) -> HarmonicBatch:
-        """A part from a random place, such that its segment lies in the recording if that is not shorter; zeros follow
-        the recording's end.
-        """
+        """A part from a random place, whose segment lies in the recording if that is not shorter; zero-padded."""
         audio, n_frames = self.audio, PITCH_SEGMENTS * self._segment
         random = np.random.default_rng((self._seed, epoch, index, 1))
         mel = self.load_mel(index)
@@ -92,7 +86,7 @@ class HarmonicDataset(RecordingDataset):
             first += self.random_start(index, last=(last + before) // hop - first, epoch=epoch)
             start = first * hop - before
             mel = mel[:, first : first + n_frames]
-            mel = F.pad(mel, (0, n_frames - mel.size(1)), value=SILENCE)[None]
+            mel = F.pad(mel, (0, n_frames - mel.size(1)), value=SILENCE)
         wave = resample(self.load(index, start=start, n_samples=math.ceil(n_samples * speed)), ratio=1 / speed)
         wave = F.pad(wave[:n_samples], (0, max(n_samples - len(wave), 0)))
         if mel is None:
@@ -105,8 +99,13 @@ class HarmonicDataset(RecordingDataset):
         noise = torch.from_numpy(random.standard_normal((2, n_segment), dtype=np.float32))
         mel_noise = torch.from_numpy(random.standard_normal((audio.n_mels, n_frames), dtype=np.float32))
         mel_noise *= float(random.uniform(0, _MEL_NOISE))
-        rows = wave[None], (len(wave),), (pitch * speed)[None], voicing[None], noise[None], mel_noise[None]
-        return HarmonicBatch((self.name(index),), *rows, mels=mel)
+        rows = {"pitch": pitch * speed, "voicing": voicing, "noise": noise, "mel_noise": mel_noise, "mels": mel}
+        return self._batch(index, wave, **rows)
+
+    def _batch(self, index: int, wave: Tensor, **rows: Tensor | None) -> HarmonicBatch:
+        """wave (T,) and the fields of a batch without their first dimension -> a batch of one."""
+        fields: dict[str, Any] = {name: None if row is None else row[None] for name, row in rows.items()}
+        return HarmonicBatch((self.name(index),), wave[None], (len(wave),), **fields)
 
     def _pitch(self, index: int) -> Tensor:
         """Pitch (F,) of a recording's mel frames in Hz, 0 where unvoiced."""
@@ -126,3 +125,6 @@ def _pitch_at(pitch: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
     between = torch.lerp(log_pitch[before], log_pitch[after], (places - before).clamp(0, 1)).exp()
     nearest = places.round().clamp(0, last).long()
     return between, ((pitch[nearest] > 0) & (places < last + 0.5)).float()
+
+
+build_dataset = HarmonicDataset

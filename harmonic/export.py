@@ -2,26 +2,19 @@
 
 import math
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints.exported import (
-    WAVE,
-    ExportedVocoder,
-    Exports,
-    OnnxForm,
-    Part,
-    Quantization,
-    Shapes,
-    random_examples,
-)
+from common.checkpoints.exported import WAVE, Exports, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.layers import SeededNoise
-from common.synthesis.vocoder import VocoderSettings
+from common.synthesis.networks import ExportedVocoder, VocoderSettings
+from harmonic.arg_parser import InferenceOptions
 from harmonic.config import MEL_CORRECTIONS, ModelConfig
 from harmonic.model import Fourier, HarmonicVocoder, draw_noise
 
@@ -126,10 +119,10 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
         noise_samples=lambda length: (length - 1) * audio.hop_length + audio.filter_length,
     )
 
-    def onnx_form(quantized: bool) -> OnnxForm:
+    def onnx_form(quantized: bool) -> ExportableHarmonic:
         traced = deepcopy(network)
         traced.fourier = _RealFourier(audio)
-        return OnnxForm(ExportableHarmonic(traced).eval(), tuple(inputs))
+        return ExportableHarmonic(traced).eval()
 
     part = Part(
         "",
@@ -144,25 +137,25 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
     def noise(n_frames: int, seed: int) -> Tensor:
         return draw_noise(SeededNoise(audio.hop_length), seed, torch.zeros(1, 1, n_frames), audio, first_frame=0)
 
-    return Exports((part,), {"mel_corrections": MEL_CORRECTIONS, "context_frames": None}, noise)
+    return Exports((part,), {"mel_corrections": MEL_CORRECTIONS}, noise)
 
 
-class ExportedHarmonic(ExportedVocoder):
+class ExportedNetwork(ExportedVocoder):
     """An exported harmonic vocoder, which makes the sound that the network does, of the same noise."""
 
     def __init__(self, *description: Any) -> None:
         super().__init__(*description)
         self._noise = SeededNoise(self.audio.hop_length)
 
-    def settings_of(self, settings: VocoderSettings) -> VocoderSettings:
-        """The settings of whole utterances, as the file finds pitch and phase itself.
+    def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
+        """The seed; whole utterances, as the file finds pitch and phase itself.
 
         Raises OptionError where it makes another number of corrections.
         """
-        if (corrections := settings.infer["corrections"]) != (wanted := self.description["mel_corrections"]):
+        if (corrections := options.mel_corrections) != (wanted := self.description["mel_corrections"]):
             made = f"{wanted} are in the exported network"
             raise OptionError(f"--mel-corrections {corrections}: {made}; give that number, or use PyTorch")
-        return VocoderSettings(infer={"seed": settings.infer["seed"]})
+        return VocoderSettings(infer={"seed": seed})
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end."""

@@ -13,10 +13,10 @@ from common.audio.mel import MelExtractor, full_precision_products
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices
+from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices, sound_example
+from harmonic.arg_parser import TrainingOptions
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import PitchOutput, pitch_grid
-from harmonic.options import TrainingOptions
 from harmonic.source import HIGHEST, LOWEST
 
 _CORRECTIONS = 1  # mel corrections in training
@@ -34,8 +34,7 @@ _ADVERSARIAL_WEIGHT = _WEIGHTS["mel_loss"] / 45  # as much of the mel loss's wei
 class HarmonicObjective(AdversarialObjective):
     """Spectral losses of the sound that the filter makes of Praat's pitch, and losses of the network's own pitch.
 
-    The two networks share no gradients. In validation complete recordings are copied with the network's pitch.
-    ``pitch_error`` is the mean distance of pitch in cents, of voiced frames.
+    In validation recordings are copied with the network's pitch. ``pitch_error`` is in cents, of voiced frames.
     """
 
     log_style = LogStyle(
@@ -43,7 +42,8 @@ class HarmonicObjective(AdversarialObjective):
     )
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
-        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if options.adversarial else 0.0)
+        weights = dict.fromkeys(("adversarial_loss", "feature_loss"), _ADVERSARIAL_WEIGHT)
+        super().__init__("harmonic", _WEIGHTS, weights if options.adversarial else {})
         if options.adversarial:
             terms = {"d_loss": "d loss"} | self.log_style.terms
             self.log_style = replace(self.log_style, terms=terms, rates={"harmonic": "lrate"})
@@ -52,17 +52,11 @@ class HarmonicObjective(AdversarialObjective):
         self._loss_mel = MelExtractor(replace(audio, framing="centered", peak=None))
 
     def own_counts(self, batch: HarmonicBatch) -> dict[str, Tensor]:
-        n_segments = torch.full((), len(batch.names), device=batch.audio.device)
-        near = _near_voiced(batch.voicing)
-        return {
-            "stft_loss": n_segments,
-            "mel_loss": n_segments,
-            "pitch_loss": near.sum(),
-            "voicing_loss": torch.full((), near.numel(), device=near.device),
-            "pitch_error": batch.voicing.sum(),
-        }
+        near, counts = _near_voiced(batch.voicing), dict.fromkeys(("stft_loss", "mel_loss"), batch.n_utterances)
+        counts |= {"pitch_loss": near.sum(), "voicing_loss": torch.ones_like(near).sum()}
+        return counts | {"pitch_error": batch.voicing.sum()}
 
-    def make_sounds(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
+    def generate(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
         network = networks["harmonic"]
         assert batch.noise is not None, "those of validation alone have none"
         n_frames = 1 + (batch.noise.size(2) - self._audio.filter_length) // self._audio.hop_length
@@ -77,10 +71,11 @@ class HarmonicObjective(AdversarialObjective):
         kept = slice(start, start + (n_frames - 2 * CONTEXT) * self._audio.hop_length)
         return batch.audio[:, kept], made[:, kept]
 
-    def own_sums(self, networks: Networks, batch: HarmonicBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
+    def own_sums(self, networks: Networks, batch: HarmonicBatch, output: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
         assert batch.mel_noise is not None, "those of validation alone have none"
         mel = self._mel_of_frames(batch.audio) if batch.mels is None else batch.mels
         found = networks["harmonic"].pitch(mel + batch.mel_noise)
+        recorded, made = output
         return self.sound_sums(recorded, *made.chunk(2)) | self._pitch_sums(found, batch)
 
     def _mel_of_frames(self, wave: Tensor) -> Tensor:
@@ -91,9 +86,8 @@ class HarmonicObjective(AdversarialObjective):
     def sound_sums(self, recorded: Tensor, *made: Tensor) -> dict[str, Tensor]:
         """Sums over the rows of (B, T) of the distances to one sound, or of the losses of two sounds of the same mels.
 
-        Each of two is compared with the recording, and their own distance is subtracted in part: without that, noise
-        would become too weak, as no noise is nearer to a recording than noise of its strength.
-        Source: Gritsenko et al., A Spectral Energy Distance for Parallel Speech Synthesis (arXiv:2008.01160).
+        The distance of two is subtracted in part: without that, noise would become too weak, as no noise is nearer to a
+        recording than noise of its strength. Source: Gritsenko et al., A Spectral Energy Distance (arXiv:2008.01160).
         """
         sounds, n_sounds = torch.cat([recorded, *made]), 1 + len(made)
         extractor, size = self._loss_mel.to(sounds.device), self._audio.filter_length
@@ -152,21 +146,14 @@ class HarmonicObjective(AdversarialObjective):
         examples = []
         for index in example_indices(batch):
             one = _utterance(batch, index, self._mel)
-            extractor = self._mel.to(one.audio.device)
             mel = self._input_of(one)
             track = network.track(mel)
-            generated = network.infer(mel, track=track)[:, : one.audio.size(1)]
-            n_samples, n_frames = one.audio.size(1), mel.size(2)
-            mels = {
-                "recorded": cut(extractor(one.audio), 0, n_frames),
-                "generated": cut(extractor(generated), 0, n_frames),
-            }
-            sounds = {"recorded": cut(one.audio, 0, n_samples), "generated": cut(generated, 0, n_samples)}
             pitch = {
-                "recorded": cut(one.pitch * one.voicing, 0, n_frames),
-                "found": cut(track[:, 0] * (track[:, 1] > 0.5), 0, n_frames),
+                "recorded": cut(one.pitch * one.voicing, 0, mel.size(2)),
+                "found": cut(track[:, 0] * (track[:, 1] > 0.5), 0, mel.size(2)),
             }
-            examples.append(Example(batch.names[index], mels, pitch=pitch, audio=sounds))
+            pair = one.audio, network.infer(mel, track=track)
+            examples.append(sound_example(batch.names[index], self._mel.to(mel.device), *pair, pitch=pitch))
         return examples
 
 
@@ -178,9 +165,8 @@ def magnitudes(sounds: Tensor, *, size: int) -> Tensor:
 
 
 def stft_distance(spectra: Sequence[Tensor], a: int, b: int) -> Tensor:
-    """Spectral convergence and the L1 of log magnitudes, of two of magnitudes (B, F, bins) -> (B,).
+    """Spectral convergence, relative to ``spectra[0]``, and the L1 of logs of two of magnitudes (B, F, bins) -> (B,).
 
-    The first is relative to the magnitudes of the recording, ``spectra[0]``.
     Source: Yamamoto et al., Parallel WaveGAN (arXiv:1910.11480), section 2.2.
     """
     first, second = spectra[a], spectra[b]
@@ -208,3 +194,6 @@ def _utterance(batch: HarmonicBatch, index: int, extractor: MelExtractor) -> Har
         voicing=batch.voicing[index : index + 1, :n_frames],
         mels=None if batch.mels is None else batch.mels[index : index + 1, :, :n_frames],
     )
+
+
+build_objective = HarmonicObjective

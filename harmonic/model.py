@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from common.audio.mel import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig
 from common.nn.discriminators import build_discriminators
-from common.nn.layers import SeededNoise, mask_from_lengths
-from common.synthesis.vocoder import VocoderSettings
+from common.nn.layers import SeededNoise, mask_from_lengths, scale_log_mel
+from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
+from harmonic.arg_parser import InferenceOptions
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
-from harmonic.options import InferenceOptions
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
 
 _PITCH_KERNEL, _PITCH_LAYERS = 5, 3
@@ -41,11 +41,6 @@ class PitchOutput:
     pitch: Tensor  # (B, F) float64 Hz, everywhere
     voicing: Tensor  # (B, F) logit
     scores: Tensor  # (B, N_PITCHES, F) logits of the pitches `pitch_grid`
-
-
-def _scaled(mel: Tensor) -> Tensor:
-    """A log-mel-spectrogram with values around 0 and 1."""
-    return (mel + 5) / 2.5
 
 
 def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
@@ -74,7 +69,7 @@ class PitchNetwork(nn.Module):
     def forward(self, mel: Tensor, padding: Tensor | None = None) -> PitchOutput:
         """mel (B, n_mels, F), padding (B, 1, F) True past the ends."""
         with torch.autocast(mel.device.type, enabled=False):
-            x = _scaled(mel.float())
+            x = scale_log_mel(mel.float())
             for conv in self.convs:
                 x = F.leaky_relu(conv(_masked(x, padding)), 0.1)
             x = self.end(x)
@@ -123,7 +118,7 @@ class FilterNetwork(nn.Module):
     def forward(self, mel: Tensor, track: Tensor, padding: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """mel (B, n_mels, F), track (B, 3 or 4, F) of `HarmonicVocoder.track` -> three of (B, F, bins) float32."""
         pitch, voicing = track[:, :1], track[:, 1:2]
-        x = torch.cat([_scaled(mel), 4 * voicing * (pitch.log() - math.log(_MIDDLE)), voicing], dim=1)
+        x = torch.cat([scale_log_mel(mel), 4 * voicing * (pitch.log() - math.log(_MIDDLE)), voicing], dim=1)
         x = self.start_norm(self.start(_masked(x, padding)).transpose(1, 2)).transpose(1, 2)
         for block in self.blocks:
             x = block(x, padding)
@@ -151,12 +146,11 @@ class Fourier(nn.Module):
         return torch.polar(magnitude, phase)
 
 
-class HarmonicVocoder(nn.Module):
+class HarmonicVocoder(MelToWave, nn.Module):
     """Mel to wave: a network filters harmonics of a pitch and noise in frequency, as vocoders of the source-filter
     kind do (Neural Homomorphic Vocoder, DDSP, HiFTNet arXiv:2309.09493); then the wave's own mel is corrected.
 
-    Frame i of all spectra is samples i * hop to i * hop + filter_length of a wave that begins ``pad_left`` samples
-    before the sound.
+    Frame i of all spectra begins at sample i * hop of a wave that begins ``pad_left`` samples before the sound.
     """
 
     interpolation: Tensor  # (n_mels, bins): from mel channels to frequency bins
@@ -183,7 +177,7 @@ class HarmonicVocoder(nn.Module):
         """What depends on all of a mel (B, n_mels, F), and is cut with it: (B, 4, F) float32 of pitch in Hz, voicing
         from 0 to 1, phase in cycles, and from 0 to 1 how much the pitch is another than the mel's.
 
-        A ``pitch`` (B, F) in Hz, interpolated where it is 0, and a ``voicing`` (B, F) are taken instead of the mel's.
+        A ``pitch`` (B, F) in Hz, 0 where it is to be interpolated, and a ``voicing`` (B, F) replace the mel's.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
@@ -216,9 +210,8 @@ class HarmonicVocoder(nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), `track`'s (B, 4, F), noise (N * B, T), lengths (B,) frames -> wave (N * B, T) float32.
 
-        T is (F - 1) * hop + filter_length: the first ``pad_left`` samples lie before the sound. N draws of the noise
-        make N sounds of each mel, a complete batch after the other. With ``other_pitch`` than the mel's corrections are
-        smooth in frequency where it is, as they would bring back the mel's harmonics.
+        T is (F - 1) * hop + filter_length. N draws of the noise make N sounds of each mel, a complete batch after the
+        other. With ``other_pitch`` corrections are smooth in frequency, as they would bring back the mel's harmonics.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         gain, noise_gain, phase = self.filter(mel, track, None if valid is None else ~valid.unsqueeze(1))
@@ -262,8 +255,7 @@ class HarmonicVocoder(nn.Module):
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
         The noise depends on ``seed`` and the place in the utterance alone, of which ``first_frame`` is the mel's first.
-        ``track`` is `track`'s of the utterance, cut as the mel; without it, it is found, by ``pitch`` and ``voicing``
-        where they are given.
+        ``track``, cut as the mel, is else found, by ``pitch`` and ``voicing`` where they are given.
         """
         if track is None:
             track = self.track(mel, lengths, pitch=pitch, voicing=voicing)
@@ -279,9 +271,10 @@ class HarmonicVocoder(nn.Module):
             wave = wave * mask_from_lengths(lengths * hop, wave.size(1))
         return wave
 
-    def prepare_for_inference(self) -> None:
-        """Nothing is to be folded."""
-        self.eval()
+    def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
+        """The seed of the noise, and the corrections."""
+        given, context = {"corrections": options.mel_corrections, "seed": seed}, context_frames(self.config, self.audio)
+        return VocoderSettings(given, context=context, positional=True, tracked=True, windows=options.mel_corrections)
 
     def _spectrum(self, wave: Tensor) -> Any:
         """wave (B, T) -> (B, F, bins) complex, of windowed frames."""
@@ -338,9 +331,3 @@ def build_networks(
     if config.discriminators is not None and not inference:
         networks |= build_discriminators(config.discriminators)
     return networks
-
-
-def vocoder_settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
-    """Settings of ``HarmonicVocoder.infer``."""
-    infer = {"corrections": options.mel_corrections, "seed": seed}
-    return VocoderSettings(infer=infer, positional=True, tracked=True, windows=options.mel_corrections)

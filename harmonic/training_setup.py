@@ -8,8 +8,8 @@ from common.errors import OptionError
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.training.optim import Optimization, Schedule
 from common.training.settings import TrainingRequest, TrainingSetup, stored_mels
+from harmonic.arg_parser import TrainingOptions
 from harmonic.config import ModelConfig
-from harmonic.options import TrainingOptions
 
 _WARM_UP = 50  # updates
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from common.config import Architecture
 from common.errors import OptionError
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import option
@@ -29,7 +30,7 @@ def _dilations(text: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class ModelConfig(DiscriminatorConfig):
+class ModelConfig(DiscriminatorConfig, Architecture):
     """Architecture of generator and discriminators; the generator's names are those of the authors' config.json."""
 
     n_mel_channels: int = 80

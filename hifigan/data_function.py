@@ -11,7 +11,7 @@ from common.audio.mel import MelExtractor
 from common.data.batch import Batch
 from common.data.filelist import Filelists
 from common.data.recordings import SILENCE, RecordingDataset
-from hifigan.options import TrainingOptions
+from hifigan.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,7 @@ class HifiganBatch(Batch):
 class HifiganDataset(RecordingDataset):
     """Recordings of a list, with their mels where the folder ``options.input_mels_dir`` has them.
 
-    ``draw`` gives a random segment, for training; indexing gives the complete recording, without the samples after its
-    last complete frame, for validation. The mel of ``wavs/x.wav`` is ``x.pt`` in that folder and must have the
-    recording's number of frames.
-
-    Raises:
-        InputError: the list, a recording or the folder is missing, a recording is not as ``audio`` says, or the mels
-            were made with other audio settings.
+    ``draw`` gives a random segment; indexing gives the complete recording up to its last complete frame.
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
@@ -60,10 +54,7 @@ class HifiganDataset(RecordingDataset):
         return self._batch(index, wave, None if mel is None else mel[:, :n_frames])
 
     def draw(self, index: int, *, epoch: int) -> HifiganBatch:
-        """A segment from a random place, which seed, epoch and index decide; a shorter recording is zero-padded.
-
-        With mels from files it begins with a frame.
-        """
+        """A segment from a place that seed, epoch and index decide; with mels from files it begins with a frame."""
         n_samples, size, hop = self.lengths[index], self._segment_size, self.audio.hop_length
         mel = self.load_mel(index)
         if mel is None:
@@ -80,3 +71,6 @@ class HifiganDataset(RecordingDataset):
         """wave (T,), mel (n_mels, T / hop) -> a batch of one."""
         lengths, mels = torch.tensor([len(wave)]), None if mel is None else mel[None]
         return HifiganBatch((self.name(index),), wave[None], lengths, self.audio.hop_length, mels)
+
+
+build_dataset = HifiganDataset

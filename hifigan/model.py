@@ -1,6 +1,7 @@
 """HiFi-GAN's generator: mel-spectrogram to wave by transposed convolutions and dilated residual blocks."""
 
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,9 +13,10 @@ from common.errors import OptionError
 from common.nn.discriminators import build_discriminators
 from common.nn.layers import channels_last, mask_from_lengths, prefers_channels_last, zero_where
 from common.nn.weight_norm import WeightNorm, fold_weight_norm
+from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
+from hifigan.arg_parser import InferenceOptions, TrainingOptions
 from hifigan.config import ModelConfig
-from hifigan.options import TrainingOptions
 
 _OUTER_KERNEL = 7  # of the first and the last convolution
 _AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose
@@ -32,10 +34,8 @@ class RowConv(WeightNorm, nn.Conv1d):
 class RowConvTranspose(WeightNorm, nn.ConvTranspose1d):
     """A transposed convolution over time of rows (B, C, 1, T).
 
-    Narrow ones are trained in float32 on the CPU even under autocast: where a processor has AMX, oneDNN's bfloat16
-    gradient of their input is wrong (noise of the right size, without an error). It is a strided convolution of
-    ``out_channels``; those of up to 16 channels are affected whose kernel is a multiple of a stride of 4 or more, among
-    others (measured with PyTorch 2.13; compare pytorch/pytorch#169688). The published v1 and v3 have no such layers.
+    Those of up to 16 channels are trained in float32 on the CPU even under autocast: with AMX, oneDNN's bfloat16
+    gradient of their input is wrong, without an error (PyTorch 2.13; compare pytorch/pytorch#169688).
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -58,8 +58,8 @@ class ResBlock1(nn.Module):
 
     def __init__(self, n_channels: int, kernel_size: int, dilations: tuple[int, ...]) -> None:
         super().__init__()
-        self.convs1 = nn.ModuleList(_same_conv(n_channels, kernel_size, dilation) for dilation in dilations)
-        self.convs2 = nn.ModuleList(_same_conv(n_channels, kernel_size, 1) for _ in dilations)
+        self.convs1 = _same_convs(n_channels, kernel_size, dilations)
+        self.convs2 = _same_convs(n_channels, kernel_size, (1,) * len(dilations))
 
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
         """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
@@ -74,7 +74,7 @@ class ResBlock2(nn.Module):
 
     def __init__(self, n_channels: int, kernel_size: int, dilations: tuple[int, ...]) -> None:
         super().__init__()
-        self.convs = nn.ModuleList(_same_conv(n_channels, kernel_size, dilation) for dilation in dilations)
+        self.convs = _same_convs(n_channels, kernel_size, dilations)
 
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
         """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
@@ -98,17 +98,14 @@ class ReceptiveFields(nn.ModuleList):
         return total.div_(n_blocks)
 
 
-class Generator(nn.Module):
-    """Mel-spectrogram to wave (section 2.2 of the paper, arXiv:2010.05646).
-
-    The authors' initial weights, drawn from N(0, 0.01), never had an effect: weight norm overwrote them with what
-    PyTorch had drawn before. PyTorch's are used here.
-    """
+class Generator(MelToWave, nn.Module):
+    """Mel-spectrogram to wave (section 2.2 of arXiv:2010.05646), with PyTorch's initial weights."""
 
     in_float32 = ("conv_post",)
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        self.config = config
         width = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
         self.rates = config.upsample_rates
@@ -124,10 +121,9 @@ class Generator(nn.Module):
         self.conv_post = RowConv(width, 1, _OUTER_KERNEL, padding=_OUTER_KERNEL // 2)
 
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) in [-1, 1].
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) in [-1, 1], zero past an utterance's end.
 
-        With ``lengths``, what lies past an utterance's end is set to zero before every convolution, so that its result
-        is that of the utterance alone, and the wave is zero there.
+        With ``lengths`` each utterance is as if it were alone: what lies past its end is zero before every convolution.
         """
         padding = _padding(lengths, mel.size(2))
         rows = mel.unsqueeze(2)
@@ -157,6 +153,11 @@ class Generator(nn.Module):
         return self.forward(mel, lengths)
 
     @torch.jit.unused
+    def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
+        """Nothing is random; pieces of a mel are read with what surrounds them."""
+        return VocoderSettings(context=context_frames(self.config))
+
+    @torch.jit.unused
     def prepare_for_inference(self) -> None:
         """Fold weight norm into plain weights; the network cannot be trained afterwards."""
         self.eval()
@@ -172,10 +173,7 @@ def to_torchscript(network: Generator) -> torch.jit.ScriptModule:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new generator with random weights and, unless it is for ``inference``, its two discriminators.
-
-    Raises OptionError where the generator makes another number of samples of a frame than a hop has.
-    """
+    """A new generator with random weights and its discriminators; OptionError where its rates do not make a hop."""
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
         rates = " ".join(map(str, config.upsample_rates))
@@ -186,14 +184,11 @@ def build_networks(
     return networks
 
 
-def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
-    """Mel frames on each side that a frame's samples depend on; the same for any ``audio``.
+def context_frames(config: ModelConfig) -> int:
+    """Mel frames on each side that a frame's samples depend on, followed from the last convolution to the first.
 
-    Followed from the last convolution to the first, as the positions beyond a frame's own that are read at each rate.
-    A convolution of kernel size k and dilation d adds d (k - 1) / 2, a block those of its convolutions, and of the
-    blocks side by side the farthest counts. Of a transposed one of rate r, padded by (k - r) / 2, an output at o reads
-    the inputs from (o - (k + r) / 2 + 1) / r to (o + (k - r) / 2) / r: those n beyond become (n + (k + r) / 2 - 1) / r,
-    rounded down.
+    A convolution of kernel size k and dilation d adds d (k - 1) / 2 positions. Of a transposed one of rate r, padded by
+    (k - r) / 2, n positions beyond become (n + (k + r) / 2 - 1) / r, rounded down.
     """
     block_reach = 0
     for size, dilations in zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes):
@@ -211,9 +206,11 @@ def set_up_networks(networks: dict[str, Any], options: TrainingOptions, **_: Any
     return []
 
 
-def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> RowConv:
-    """A convolution that leaves lengths as they are."""
-    return RowConv(n_channels, n_channels, kernel_size, dilation=dilation, padding=(kernel_size - 1) * dilation // 2)
+def _same_convs(n_channels: int, size: int, dilations: tuple[int, ...]) -> nn.ModuleList:
+    """Convolutions that leave lengths as they are."""
+    return nn.ModuleList(
+        RowConv(n_channels, n_channels, size, dilation=one, padding=(size - 1) * one // 2) for one in dilations
+    )
 
 
 def _padding(lengths: Tensor | None, size: int) -> Tensor | None:
@@ -227,8 +224,5 @@ def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
 
 
 def _activate(x: Tensor, padding: Tensor | None, slope: float = 0.1, inplace: bool = False) -> Tensor:
-    """Leaky ReLU and zeros past the ends, of a convolution's input.
-
-    ``inplace``, for an ``x`` that nothing else reads, halves what a layer keeps for its gradients.
-    """
+    """Leaky ReLU and zeros past the ends; ``inplace``, for an ``x`` that nothing else reads, saves memory."""
     return _masked(F.leaky_relu(x, slope, inplace), padding)

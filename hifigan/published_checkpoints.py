@@ -64,7 +64,7 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
         training_state = _training_state(discriminators, networks)
     return Checkpoint(
         model="HiFi-GAN",
-        config=config,
+        config=from_plain(ModelConfig, config, where=str(path), error=CheckpointError),
         audio=audio,
         text=None,
         networks=networks,

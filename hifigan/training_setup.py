@@ -15,8 +15,9 @@ from common.options import options_of, read_value
 from common.training.optim import Optimization, exponential_schedule
 from common.training.options import RunOptions
 from common.training.settings import TrainingRequest, TrainingSetup, stored_mels
+from hifigan.arg_parser import ADAM_BETAS, SEGMENT_SIZE, TrainingOptions
 from hifigan.config import AUDIO_KEYS, PRESETS, PUBLISHED_MELS, ModelConfig
-from hifigan.options import ADAM_BETAS, SEGMENT_SIZE, TrainingOptions
+from hifigan.model import set_up_networks
 
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
 # Keys of config.json that are not the options' names, and those that say nothing of them.
@@ -25,11 +26,8 @@ _OPTIONS |= {"fmax_for_loss": "mel_fmax_loss", "fmax_loss": "mel_fmax_loss"}
 _IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
 
 
-def defaults_of_file(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
-    """What the file of --hifigan-config, in the form of the authors' config.json, says of options, by name.
-
-    Raises InputError where it is no such file, has unknown keys, or values that an option cannot have.
-    """
+def find_defaults(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
+    """What the file of --hifigan-config, as the authors' config.json, says of options, by name; raises InputError."""
     path: Path | None = given["hifigan_config"]
     if path is None:
         return {}
@@ -76,6 +74,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         optimization=Optimization(schedule, betas=options.adam_betas, eps=1e-8),
         same_shapes=True,
         adaptable=("framing", "peak") if options.fine_tuning else (),
+        set_up_networks=set_up_networks,
     )
 
 
@@ -92,10 +91,7 @@ def _mels(options: TrainingOptions, request: TrainingRequest) -> AudioConfig:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe, for mels as ``audio``'s.
-
-    ``base``, of the checkpoint to resume from, takes the place of the preset, so that options need not repeat it.
-    """
+    """The architecture of the options for ``audio``; a checkpoint's, ``base``, takes the place of the preset."""
     given = {**options.architecture, "n_mel_channels": audio.n_mels}
     if base is not None:
         return replace(base, **given)
@@ -108,10 +104,7 @@ def model_config(
 
 
 def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
-    """The preset's rates if their product is the hop length, else as many, falling, the first as large as possible.
-
-    Raises OptionError where there are none.
-    """
+    """The preset's rates if their product is the hop length, else as many, falling, the first as large as possible."""
     if prod(preset) == hop_length:
         return preset
     candidates = combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset))  # the largest come first

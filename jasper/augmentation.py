@@ -39,7 +39,7 @@ class SpecAugment(Checked):
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
         """Where features (B, n_bands, n_frames) of ``lengths`` (B,) frames are masked, bool; draws (B, n_draws)."""
         of_bands, of_frames = draws.split([2 * self.freq_masks, 2 * self.time_masks], dim=1)
-        bands = _spans(of_bands, self.min_freq, self.max_freq, lengths.new_full(lengths.shape, n_bands), n_bands)
+        bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
         frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
         return bands.any(dim=1).unsqueeze(2) | frames.any(dim=1).unsqueeze(1)
 
@@ -94,12 +94,7 @@ class Augmentation:
         return waves + self.dither * _noise(waves.device)[places]
 
     def masked(self, features: Tensor, lengths: Tensor, draws: Tensor) -> Tensor:
-        """features (B, C, F) of ``lengths`` (B,) frames, with masks; draws (B, n_draws).
-
-        A mask is 0, the mean of normalized features. As published, the last band or frame is masked only by a mask that
-        covers all of them. A mask lies within an utterance's own frames, where the original counts the batch's padding
-        in, so that it does not depend on the rest of the batch.
-        """
+        """features (B, C, F) of ``lengths`` (B,) frames, with masks of 0 within them; draws (B, n_draws)."""
         for one, own in zip(self._masks(), draws[:, 1:].split([one.n_draws for one in self._masks()], dim=1)):
             features = features.masked_fill(one.mask(features.size(1), features.size(2), lengths, own), 0.0)
         return features

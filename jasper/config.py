@@ -3,7 +3,7 @@
 import math
 from dataclasses import MISSING, dataclass, field
 
-from common.config import AudioConfig
+from common.config import Architecture, AudioConfig
 from common.errors import InputError
 from common.options import check_options, option
 
@@ -97,7 +97,7 @@ class BlockConfig:
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Architecture):
     """Architecture, labels and features; names are those of the YAML files."""
 
     blocks: tuple[BlockConfig, ...]
@@ -112,6 +112,10 @@ class ModelConfig:
         check_options(self)
         if not self.blocks:
             raise InputError("blocks: expected at least one")
+
+    @property
+    def sees_padding(self) -> str | None:
+        return None if self.use_conv_masks else "use_conv_masks: false"
 
     @property
     def n_classes(self) -> int:

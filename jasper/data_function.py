@@ -19,9 +19,9 @@ from common.data.filelist import Filelists, paths_of
 from common.errors import InputError, shown
 from common.progress import warn
 from common.text.symbols import name_counts
+from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.manifest import Entry, check_english, select_entries
-from jasper.options import TrainingOptions
 from jasper.text import Labels, is_english
 from jasper.waveform import load_recording, perturb
 
@@ -50,12 +50,7 @@ class JasperBatch(Batch):
 class JasperDataset:
     """Utterances of manifests, lists or folders, with the transcripts that CTC aligns them with.
 
-    ``draw`` gives an utterance for training: one of its recordings, perturbed, with the random numbers of dither and
-    masks; all of that depends on seed, epoch and index alone. Indexing gives the original, for validation.
-
-    Raises:
-        InputError: a source or a recording is missing or broken, a transcript is missing, has no known characters or
-            is too long for its recording.
+    ``draw`` gives one of an utterance's recordings, perturbed by seed, epoch and index alone; indexing the original.
     """
 
     def __init__(
@@ -106,11 +101,7 @@ class JasperDataset:
         return {"samples": samples, "tokens": [len(tokens) for tokens in self._tokens]}
 
     def __getitem__(self, index: int) -> JasperBatch:
-        """The original recording, trimmed.
-
-        Raises:
-            InputError: it is broken, or too short for its transcript.
-        """
+        """The original recording, trimmed."""
         return self._batch(index, self._original(index), None)
 
     def draw(self, index: int, *, epoch: int) -> JasperBatch:
@@ -176,3 +167,6 @@ class JasperDataset:
         needed = len(tokens) + int((tokens[1:] == tokens[:-1]).sum())
         n_frames = -(-n_samples // self._model.features.hop_length)
         return self._model.n_outputs(n_frames) >= needed
+
+
+build_dataset = JasperDataset

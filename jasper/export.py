@@ -41,7 +41,7 @@ def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports
     return Exports((part,), {"labels": list(config.labels)})
 
 
-class ExportedJasper(Transcriber):
+class ExportedNetwork(Transcriber):
     """An exported Jasper, which transcribes as the network does; features are computed in PyTorch."""
 
     def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:

@@ -25,10 +25,9 @@ class JasperFeatures:
 class FeatureExtractor(nn.Module):
     """wave -> normalized log-mel-spectrogram as ``FeatureConfig`` describes it.
 
-    Pre-emphasis, frames of ``n_fft`` samples around every ``hop_length``-th one with the signal reflected at its
-    ends, a symmetric window in their middle, power, Slaney mel filters of equal area, ln(x + 1e-20), and over an
-    utterance's frames zero mean and unit deviation. Source: Li et al., Jasper (arXiv:1904.03288), section 4. The
-    original reflects the padded batch's end; here every utterance is reflected at its own.
+    Pre-emphasis, frames around every ``hop_length``-th sample with the signal reflected at its ends, a symmetric
+    window, power, Slaney mel filters of equal area, ln(x + 1e-20), and over an utterance's frames zero mean and unit
+    deviation. Source: Li et al., Jasper (arXiv:1904.03288), section 4. Each utterance is reflected at its own end.
     """
 
     mel_basis: Tensor  # (n_filt, bins)
@@ -49,10 +48,7 @@ class FeatureExtractor(nn.Module):
 
     @torch.no_grad()
     def forward(self, waves: Tensor, lengths: Tensor) -> JasperFeatures:
-        """waves (B, T) float32 in [-1, 1], lengths (B,) samples, at least 1 -> `JasperFeatures`.
-
-        F is as long as the longest that T samples can have, up to a multiple of ``config.pad_align``.
-        """
+        """waves (B, T) float32 in [-1, 1], lengths (B,) samples -> `JasperFeatures`, F a multiple of ``pad_align``."""
         config = self.config
         with torch.autocast(waves.device.type, enabled=False), full_precision_products():
             spectrum = self._spectrum(self._emphasized(waves.float()), lengths)

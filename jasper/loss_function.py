@@ -7,11 +7,11 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.recognition.recognizer import error_counts
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
 from jasper.features import JasperFeatures
 from jasper.model import Jasper, JasperOutput
-from jasper.options import TrainingOptions
 
 _N_EXAMPLES = 3
 
@@ -19,9 +19,7 @@ _N_EXAMPLES = 3
 class JasperObjective(Objective):
     """The CTC loss, a mean over utterances of their sums, as published; ``wer`` and ``cer`` are in percent.
 
-    Features are computed here, where the network is: with dither and masks in training, without in validation. One
-    global batch is one update however it is cut, but for batch norm: its statistics are those of a micro-batch of one
-    process.
+    One global batch is one update however it is cut, but for batch norm's statistics, of a micro-batch of one process.
     """
 
     phases = (Phase("jasper", trains=("jasper",)),)
@@ -35,7 +33,7 @@ class JasperObjective(Objective):
         return {"ctc_loss": 1.0}
 
     def counts(self, phase: str, batch: JasperBatch) -> dict[str, Tensor]:
-        return {"ctc_loss": torch.full((), len(batch.names), device=batch.waves.device)}
+        return {"ctc_loss": batch.n_utterances}
 
     def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
         network, _, out = self._forward(networks, batch)
@@ -85,8 +83,7 @@ class JasperObjective(Objective):
 def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
     """Negative log-likelihood (B,) float32 of each transcript; infinite for one that is too long for its frames.
 
-    Source: Graves et al., Connectionist temporal classification (2006), section 4.1. In float64, as gradients in
-    float32 are off in the third digit.
+    Source: Graves et al. (2006), section 4.1. In float64, as gradients in float32 are off in the third digit.
     """
     log_probs = out.log_probs.double().transpose(0, 1)
     losses = F.ctc_loss(log_probs, batch.tokens, out.lengths, batch.token_lengths, blank=blank, reduction="none")

@@ -78,14 +78,7 @@ class Entry:
 
 
 def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSettings) -> list[Entry]:
-    """The utterances of ``sources``, as `read_entries` reads them, that ``settings`` select, with their durations.
-
-    Where a manifest gives durations, recordings only have to exist; the headers of all others are read at once.
-    Utterances that are too short or too long are left out, and a printed note says how many.
-
-    Raises:
-        InputError: a source or a recording is missing or broken, or nothing is left.
-    """
+    """The utterances of ``sources`` that ``settings`` select, with durations; a note says how many are left out."""
     found = [_with_duration(entry) for source in sources for entry in read_entries(source, folder=folder)]
     shortest, longest = settings.min_duration, settings.max_duration
     kept = [entry for entry in found if shortest <= entry.duration <= longest]
@@ -98,9 +91,7 @@ def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSe
 
 
 def check_english(entries: Sequence[Entry]) -> None:
-    """Refuse by InputError transcripts with letters that an English normalization would rewrite, unless they are in
-    English, and warn on stderr of another language.
-    """
+    """Refuse transcripts that an English normalization would rewrite, unless they are English; warn of others."""
     texts = {entry.where: entry.transcript or "" for entry in entries}
     found, advice = guess_language(texts.values()), "or normalize_transcripts: false, in --model-config"
     if found != "en" and (rewritten := rewritten_letter(texts)) is not None:
@@ -124,19 +115,13 @@ def _with_duration(entry: Entry) -> Entry:
 
 
 def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
-    """The utterances of ``source``, whose relative paths start from ``folder``; absolute ones are taken as they are.
+    """The utterances of ``source``, whose relative paths start from ``folder``; raises InputError.
 
-    - A JSON manifest, as scripts/preprocess_librispeech.sh writes them and as published: a list of objects with
-      ``transcript``, ``files`` (``fname``, and ``speed`` of a copy) and ``original_duration``.
-    - NeMo's manifest, an object with ``audio_filepath``, ``duration`` and ``text`` on each line, whose paths may also
-      start from its own folder.
+    - A JSON manifest, as scripts/preprocess_librispeech.sh writes: a list of objects with ``transcript``, ``files``
+      (``fname``, and ``speed`` of a copy) and ``original_duration``.
+    - NeMo's manifest, an object with ``audio_filepath``, ``duration`` and ``text`` on each line.
     - A list, ``wavs/a.wav|transcript`` on each line, or without transcripts.
-    - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``, of WAV or FLAC), or any folder of recordings,
-      without transcripts.
-    - One recording, of `RECORDINGS`.
-
-    Raises:
-        InputError: it is missing, empty or broken; names the entry.
+    - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``), or any folder of recordings; or one recording.
     """
     if source.is_dir():
         return _read_folder(source)

@@ -1,21 +1,31 @@
 """Jasper: blocks of convolutions over time with dense residual connections, and a classifier of each frame."""
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.config import AudioConfig
+from common.config import AudioConfig, differences
+from common.errors import OptionError
 from common.nn.layers import Dropout, mask_from_lengths, normalize_masked, zero_where
+from common.recognition.recognizer import SpeechItem, SpeechToText
 from common.text.config import TextConfig
+from jasper.arg_parser import InferenceOptions
 from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor
+from jasper.manifest import select_entries
 from jasper.text import Labels, normalize_transcript
+from jasper.waveform import load_recording, voiced_part
+from jasper.yaml_config import DatasetSettings, load_config
 
 _ACTIVATIONS = {"hardtanh": nn.Hardtanh, "relu": nn.ReLU, "selu": nn.SELU}
+_OF_TRAINING = re.compile(r"(blocks\[\d+\]\.dropout|init|decoder_init): ")  # values that may differ
 _norm = partial(nn.BatchNorm2d, eps=1e-3, momentum=0.1)
 
 
@@ -141,7 +151,7 @@ class Decoder(nn.Module):
         return F.log_softmax(logits.float(), dim=2)
 
 
-class Transcriber(ABC):
+class Transcriber(SpeechToText):
     """What surrounds the network, whatever runs it: features of waves before it, text after it."""
 
     config: ModelConfig
@@ -153,16 +163,59 @@ class Transcriber(ABC):
         """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
 
     def infer_waves(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> JasperOutput:
-        """waves (B, T) float32 in [-1, 1] at the features' rate, wave_lengths (B,) samples -> `JasperOutput`.
-
-        ``pad_leading`` frames of zeros go before the features; the published inference has 16.
-        """
+        """waves (B, T) in [-1, 1], lengths (B,) samples -> output after ``pad_leading`` frames of zeros."""
         with torch.no_grad():
             inputs = self.features(waves, wave_lengths)
         return self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
 
+    def settings(self, options: InferenceOptions) -> InferenceOptions:
+        """The options; what they leave open is as in --model-config, or on."""
+        dataset = DatasetSettings(trim_silence=True)
+        if options.model_config is not None:
+            found = load_config(options.model_config)
+            lines = differences(found.model, self.config, names=("--model-config", "checkpoint"))
+            if lines := [line for line in lines if not _OF_TRAINING.match(line)]:
+                raise OptionError(
+                    f"--model-config is not the checkpoint's: {'; '.join(lines)}; leave it out, or convert a published "
+                    "checkpoint with it: bash scripts/convert_checkpoint.sh CKPT TARGET --config FILE"
+                )
+            dataset = found.input_val.audio_dataset
+        names = ("trim_silence", "normalize_transcripts")
+        return replace(options, **{name: getattr(dataset, name) for name in names if getattr(options, name) is None})
+
+    def open_speech(
+        self, settings: InferenceOptions, *, sources: Sequence[Path], folder: Path, max_duration: float
+    ) -> list[SpeechItem]:
+        """The utterances of ``sources``, with their transcripts as references."""
+        dataset = DatasetSettings(
+            min_duration=0.0,
+            max_duration=max_duration,
+            max_utts=settings.max_utterances,
+            normalize_transcripts=bool(settings.normalize_transcripts),
+        )
+        rate = self.config.features.sample_rate
+        load = partial(load_recording, sampling_rate=rate, trim=bool(settings.trim_silence))
+        return [
+            SpeechItem(
+                name=str(entry.paths[0]),
+                duration=entry.duration,
+                reference=entry.normalized(dataset, self.config.labels),
+                load=partial(load, entry.paths[0], where=entry.where),
+            )
+            for entry in select_entries(sources, folder=folder, settings=dataset)
+        ]
+
+    def prepare(self, wave: Tensor, settings: InferenceOptions) -> Tensor:
+        """The part of wave (T,) to transcribe."""
+        return wave[voiced_part(wave)] if settings.trim_silence else wave
+
+    def transcribe(self, waves: Tensor, lengths: Tensor, settings: InferenceOptions) -> tuple[list[str], list[Tensor]]:
+        """waves (B, T), lengths (B,) -> B texts, and the log-probabilities (F, C) of each."""
+        out = self.infer_waves(waves, lengths, pad_leading=settings.pad_leading)
+        return self.decode(out), [values[:n] for values, n in zip(out.log_probs, out.lengths.tolist())]
+
     def normalize(self, text: str) -> str:
-        """A text as the network would write it, to compare transcripts with."""
+        """A text as the network would write it."""
         return normalize_transcript(text, self.config.labels)
 
     def decode(self, out: JasperOutput) -> list[str]:
@@ -212,8 +265,7 @@ class Jasper(Transcriber, nn.Module):
 def greedy_decode(log_probs: Tensor, lengths: Tensor | None, *, blank: int) -> list[list[int]]:
     """The likeliest label of each frame, repeats merged and blanks left out (Graves et al. 2006, section 3.2).
 
-    log_probs (B, F, n_classes), lengths (B,) frames -> label ids of each utterance. Frames past an utterance's end do
-    not count; without ``lengths`` all frames do, as in the published evaluation.
+    log_probs (B, F, n_classes), lengths (B,) frames, None: all -> label ids of each utterance.
     """
     best = log_probs.argmax(dim=2)
     if lengths is not None:

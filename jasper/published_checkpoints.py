@@ -10,9 +10,9 @@ from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import published_state, training_state
-from common.config import from_plain, naming_errors, to_plain
+from common.config import from_plain, naming_errors
 from common.errors import CheckpointError
-from jasper.config import LABELS, FeatureConfig, ModelConfig
+from jasper.config import LABELS, ModelConfig
 from jasper.yaml_config import settings_of
 
 State = dict[str, Tensor]
@@ -41,14 +41,14 @@ def read_published(given: State, payload: dict[str, Any], *, path: Path, trainin
     state, ema = _renamed(given), payload.get("ema_state_dict")
     if described := payload.get("config"):  # the YAML file's sections, which no published file holds
         with naming_errors(str(path), error=CheckpointError):
-            config = to_plain(settings_of(described).model)
+            config: ModelConfig = settings_of(described).model
     else:
-        config = _config_of(state, path)
+        config = from_plain(ModelConfig, _config_of(state, path), where=str(path), error=CheckpointError)
     resumable = training and "epoch" in payload
     return Checkpoint(
         model="Jasper",
         config=config,
-        audio=from_plain(FeatureConfig, config["features"], where=f"{path}: features").audio,
+        audio=config.features.audio,
         text=None,
         networks={"jasper": state},
         ema=None if ema is None else {"jasper": _renamed(published_state(ema))},

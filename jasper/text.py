@@ -58,10 +58,7 @@ def is_english(labels: tuple[str, ...]) -> bool:
 
 
 def spelled(text: str, labels: tuple[str, ...]) -> str:
-    """A transcript of any language in the characters of ``labels``, in the case that they have.
-
-    Punctuation becomes spaces, and a Latin letter without a label loses its marks. What else has no label stays.
-    """
+    """A transcript in the characters of ``labels``; punctuation becomes spaces, Latin letters may lose marks."""
     text = precomposed(text)
     if "ı" in labels:
         text = text.replace("I", "ı").replace("İ", "i")
@@ -81,8 +78,7 @@ def _labelled(character: str, labels: tuple[str, ...]) -> str:
 def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
     """A transcript in the characters of ``labels``: lower case, numbers and abbreviations written out (published).
 
-    Punctuation becomes spaces, "&" and "+" words. As published, "8:00" is "eight zero zero" and "50%" is "fifty". That
-    is English: with other labels than ASCII the transcript is only `spelled` in them.
+    "8:00" is "eight zero zero" and "50%" is "fifty". With other labels than ASCII it is only `spelled` in them.
     """
     if not is_english(labels):
         return spelled(text, labels)

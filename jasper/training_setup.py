@@ -8,8 +8,8 @@ from common.nn.layers import rows_by_name
 from common.text.config import TextConfig
 from common.training.optim import Optimization, Schedule
 from common.training.settings import TrainingRequest, TrainingSetup
+from jasper.arg_parser import TrainingOptions
 from jasper.config import ModelConfig
-from jasper.options import TrainingOptions
 from jasper.yaml_config import load_config
 
 _BLANK = "blank"  # of CTC, after the labels
@@ -31,6 +31,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         text=None,
         optimization=Optimization(schedule, betas=betas, eps=1e-8),
         same_shapes=settings.input_train.audio_dataset.pad_to_max_duration,
+        adapt=adapt,
     )
 
 
@@ -44,9 +45,8 @@ def model_config(
 def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs: int) -> Schedule:
     """Linear warm-up, the full rate for ``hold_epochs``, then a fall that ends at ``min_lr``.
 
-    The ``exponential`` policy multiplies by ``lr_exp_gamma`` each epoch, ``polynomial`` falls to ``min_lr`` with the
-    square of the share of updates that are left of ``n_epochs``, ``legacy`` likewise to 0, but not below ``min_lr``.
-    The original gives an update the rate of the one before it, and the first one the full rate; here each has its own.
+    The ``exponential`` policy multiplies by ``lr_exp_gamma`` each epoch, ``polynomial`` falls with the square of the
+    share of updates that are left of ``n_epochs``, ``legacy`` likewise to 0, but not below ``min_lr``.
     """
 
     min_lr = options.min_lr
@@ -71,12 +71,12 @@ def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs:
 
 def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[str]]:
     """A checkpoint for the labels of ``wanted``: those that it knows keep their weights, and so does the blank."""
-    before, after = checkpoint.config["labels"], wanted.config["labels"]
+    before, after = checkpoint.config.labels, wanted.config.labels
     weights = dict(checkpoint.networks["jasper"])
     lines: list[str] = []
     for key in ("decoder.layers.0.weight", "decoder.layers.0.bias"):
         weights[key], lines = rows_by_name(
             weights[key], [*after, _BLANK], known=[*before, _BLANK], what="labels, from the mean of the others"
         )
-    config = {**checkpoint.config, "labels": after}
+    config = replace(checkpoint.config, labels=after)
     return replace(checkpoint, networks={"jasper": weights}, config=config), lines

@@ -21,10 +21,7 @@ _FAINTEST = 1e-10  # lower mean squares count as this
 
 
 def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "") -> Tensor:
-    """A recording of any rate as (T,) float32 at ``sampling_rate`` Hz; ``trim`` cuts silence off its ends.
-
-    Raises AudioError where it cannot be read; names ``where``.
-    """
+    """A recording of any rate as (T,) float32 at ``sampling_rate`` Hz; ``trim`` cuts silence off its ends."""
     if path.suffix.lower() in LOSSLESS:
         own_rate = check_wav(path, sampling_rate=None, where=where).sampling_rate
         wave = resample(load_wav(path, sampling_rate=own_rate, where=where), ratio=sampling_rate / own_rate)
@@ -49,10 +46,7 @@ def change_speed(wave: Tensor, speed: float) -> Tensor:
 
 
 def voiced_part(wave: Tensor) -> slice:
-    """The sound in (T,) without silent ends: frames within 60 dB of the loudest, as librosa's ``trim`` measures them.
-
-    A wave of constant loudness, such as silence, is not trimmed.
-    """
+    """The sound in (T,) without silent ends, if any: frames within 60 dB of the loudest, as librosa's ``trim``."""
     squares = np.square(wave.numpy(), dtype=np.float64)
     total = np.concatenate(([0.0], np.cumsum(squares)))
     starts = np.arange(0, len(squares) + 1, _HOP) - _FRAME // 2  # frames are centered on multiples of the hop
@@ -64,10 +58,7 @@ def voiced_part(wave: Tensor) -> slice:
 
 
 def perturb(wave: Tensor, settings: DatasetSettings, random: Generator, *, longest: int | None = None) -> Tensor:
-    """(T,) with random speed, loudness and shift, each applied with the probability in ``settings``.
-
-    A wave is never slowed down beyond ``longest`` samples.
-    """
+    """(T,) with random speed, down to ``longest`` samples, loudness and shift, as ``settings`` say."""
     if settings.speed_perturbation is not None:
         speed = draw_speed(settings.speed_perturbation, random)
         wave = change_speed(wave, speed if longest is None else max(speed, min(len(wave) / longest, 1.0)))

@@ -133,15 +133,8 @@ class JasperSettings:
         encoder, filterbank = self.jasper.encoder, self.input_train.filterbank_features
         features = FeatureConfig(**{one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)})
         with naming_errors("jasper.encoder"):
-            return ModelConfig(
-                blocks=encoder.blocks,
-                activation=encoder.activation,
-                use_conv_masks=encoder.use_conv_masks,
-                init=encoder.init,
-                decoder_init=self.jasper.decoder.init,
-                labels=self.labels,
-                features=features,
-            )
+            same = {name: getattr(encoder, name) for name in ("blocks", "activation", "use_conv_masks", "init")}
+            return ModelConfig(**same, decoder_init=self.jasper.decoder.init, labels=self.labels, features=features)
 
     def __post_init__(self) -> None:
         """Refuse by InputError values that a file says twice, and otherwise the second time."""
@@ -159,14 +152,9 @@ class JasperSettings:
 
 
 def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
-    """Read a YAML file, or the one of that name in jasper/configs/.
+    """Read a YAML file, or the one of that name in jasper/configs/, with ``overrides``, ``key=value``.
 
-    ``overrides`` such as ``input_train.audio_dataset.trim_silence=false`` take precedence.
-
-    Raises:
-        OptionError: an override is none, or with ``overrides`` what InputError says without.
-        InputError: the file is missing or not YAML, or a key is unknown, missing or has a wrong value; one line that
-            names the file and the key.
+    Raises InputError, or with overrides OptionError, that names the file and the key.
     """
     path = _find(path)
     sections = _plain(parse_yaml(read_text(path), where=str(path)))

@@ -265,17 +265,16 @@ def export(argv: Sequence[str]) -> None:
     """Write the network of a checkpoint in another format, and compare the file with PyTorch."""
     options = export_parser().parse_args(argv)
     from common.checkpoints.checkpoint import strip_checkpoint
-    from common.checkpoints.exported import describe, describe_part
-    from common.checkpoints.exporting import part_path
+    from common.checkpoints.exported import describe, describe_part, part_path
     from common.checkpoints.loading import load_for_inference, open_checkpoint
 
     opened = open_checkpoint(options.checkpoint)
     if options.format == PIPER:
         return export_piper(options, opened)
-    if opened.exported is not None or opened.spec.exports is None:
+    if opened.exported is not None or opened.spec.find("export", "exports") is None:
         raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
     network, config = load_for_inference(opened, device="cpu")
-    exports = opened.spec.exports(network, config, opened.checkpoint.audio)
+    exports = opened.spec.export.exports(network, config, opened.checkpoint.audio)
     scriptable = options.format != "torchscript" or all(part.scriptable for part in exports.parts)
     quantizable = options.format == "onnx" and all(part.quantization for part in exports.parts)
     if not scriptable or (options.quantize and not quantizable):
@@ -284,15 +283,14 @@ def export(argv: Sequence[str]) -> None:
     calibrated = options.quantize and any(part.quantization and part.quantization.calibrated for part in exports.parts)
     mels = calibration_mels(options, opened) if calibrated else []
     stripped = strip_checkpoint(opened.checkpoint)
-    find_context = getattr(opened.spec.inference, "context", None)
-    about = describe(stripped, context=find_context and find_context(config, stripped.audio))
+    about = describe(stripped, exports)
     suffix = f".{options.quantize}.onnx" if options.quantize else SUFFIXES[options.format]
     target = options.output or options.checkpoint.with_suffix(suffix)
     if options.format == "safetensors":
         files = {target: (exports.parts[0], about)}
     else:
         described = [(part, about | describe_part(exports, part)) for part in exports.parts]
-        files = {part_path(target, part): (part, description) for part, description in described}
+        files = {part_path(target, part.name): (part, description) for part, description in described}
     check_targets(files)
     try:
         for path, (part, description) in files.items():

@@ -139,7 +139,8 @@ def published_options(command: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for words in [(model,) for model in available_models()] if command == "train" else [()]:
         found = parser_of(command, *words).published | found
-    architecture = {name for spec in map(get_model, available_models()) for name in spec.config.__dataclass_fields__}
+    configs = (get_model(name).config.ModelConfig for name in available_models())
+    architecture = {name for config in configs for name in config.__dataclass_fields__}
     return {name: text for name, text in found.items() if name[2:].replace("-", "_") not in architecture}
 
 

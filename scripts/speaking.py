@@ -57,8 +57,8 @@ class VoiceSettings(GpuSettings):
 def inference_options(model: str) -> Sequence[type]:
     """The dataclasses of the options of inference.py that speaks or transcribes with a model."""
     if model == "Jasper":
-        return [ComputingOptions, TranscribingOptions, get_model("Jasper").inference.options]
-    return [ComputingOptions, VoiceOptions, CommandOptions, get_model("WaveGlow").inference.options]
+        return [ComputingOptions, TranscribingOptions, get_model("Jasper").arg_parser.InferenceOptions]
+    return [ComputingOptions, VoiceOptions, CommandOptions, get_model("WaveGlow").arg_parser.InferenceOptions]
 
 
 def find_newest(model: str) -> Path:

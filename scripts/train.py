@@ -59,7 +59,7 @@ class TrainSettings(CorpusSettings):
 def training_options(model: str) -> Sequence[type]:
     """The dataclasses of the options of train.py for a model."""
     audio = [AudioOptions] if model != "Jasper" else []
-    return [RunOptions, ComputingOptions, *audio, get_model(model).training.options]
+    return [RunOptions, ComputingOptions, *audio, get_model(model).arg_parser.TrainingOptions]
 
 
 def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str | Path]:
@@ -74,7 +74,7 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         chosen += options(grad_clip_thresh=65504 if own.model == "WaveGlow" else None)
     if own.model == "WaveGlow" and n_gpus:
         chosen += ["--cudnn-benchmark"]  # all segments have one shape
-    recipe = get_model(own.model).training.recipe
+    recipe = get_model(own.model).arg_parser.RECIPE
     accumulation = own.accumulation or recipe.gradient_accumulation_steps
     if own.model == "Jasper" and given.environ.get("BATCH_SIZE") and bs:  # of an update, as published
         if bs % accumulation:

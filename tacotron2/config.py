@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from common.config import Architecture
 from common.errors import OptionError
 from common.options import check_options, option
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Architecture):
     """Tacotron 2's architecture; the names are those of the published checkpoints' configurations."""
 
     n_mel_channels: int = 80
@@ -44,3 +45,8 @@ class ModelConfig:
             raise OptionError(f"n_frames_per_step {self.n_frames_per_step}: this decoder makes 1 frame a step")
         if self.symbols_embedding_dim != self.encoder_embedding_dim or self.encoder_embedding_dim % 2:
             raise OptionError("--symbols-embedding-dim, --encoder-embedding-dim: expected one even number for both")
+
+    @property
+    def sees_padding(self) -> str | None:
+        masking = ("mask_padding", "mask_convolutions")
+        return next((f"--no-{name.replace('_', '-')}" for name in masking if not getattr(self, name)), None)

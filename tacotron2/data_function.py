@@ -12,7 +12,8 @@ from common.data.filelist import FilelistEntry, Filelists, first_fields, paths_o
 from common.data.text_mel import TextMelBatch, TextMelDataset
 from common.errors import InputError
 from common.text.config import TextConfig
-from tacotron2.options import TrainingOptions
+from common.text.options import TextOptions
+from tacotron2.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,24 @@ class Tacotron2Batch(TextMelBatch):
 
 
 class Tacotron2Dataset(TextMelDataset):
-    """Utterances of lists ``wavs/a.wav|text``, or with ``mels_from_disk`` of ``mels/a.pt|text``.
+    """Utterances of lists ``wavs/a.wav|text``, or with --load-mel-from-disk of ``mels/a.pt|text``.
 
-    A column of speakers is ignored, and so are durations and pitch of a list made for FastPitch,
-    ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``. ``options`` are those of `TextMelDataset`.
+    Speakers, and durations and pitch of a list made for FastPitch, are ignored.
     """
 
     def __init__(
-        self, dataset_path: Path, filelists: Filelists, *, mels_from_disk: bool = False, **options: Any
+        self,
+        options: TrainingOptions,
+        filelists: Filelists,
+        *,
+        audio: AudioConfig,
+        text: TextConfig,
+        training: bool = True,
     ) -> None:
-        column = "mel" if mels_from_disk else "wav"
+        column = "mel" if options.load_mel_from_disk else "wav"
         entries = [entry for path in paths_of(filelists) for entry in _read_list(path, column)]
-        super().__init__(dataset_path, entries, **options)
+        folder, unknown_symbols = options.dataset_path, options.text.unknown_symbols
+        super().__init__(folder, entries, audio=audio, text=text, unknown_symbols=unknown_symbols, seed=options.seed)
 
     def utterance(self, index: int, tokens: Tensor) -> Tacotron2Batch:
         """The utterance with ``tokens`` (L,) as a batch."""
@@ -46,29 +53,16 @@ class Tacotron2Dataset(TextMelDataset):
         return Tacotron2Batch.of_one(self.name(index), tokens, self.load_mel(index), text=text)
 
 
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig, training: bool
-) -> Tacotron2Dataset:
-    """The dataset of training or validation lists, which are read alike."""
-    return Tacotron2Dataset(
-        options.dataset_path,
-        filelists,
-        audio=audio,
-        text=text,
-        mels_from_disk=options.load_mel_from_disk,
-        unknown_symbols=options.text.unknown_symbols,
-        seed=options.seed,
-    )
+build_dataset = Tacotron2Dataset
 
 
 def teacher_forced_dataset(
     dataset_path: Path, filelist: Path, *, audio: AudioConfig, text: TextConfig, unknown_symbols: str, **_: Any
 ) -> Tacotron2Dataset:
     """The utterances of a list of mels or recordings, without anything random."""
-    from_disk = first_fields(filelist)[0].endswith(".pt")
-    return Tacotron2Dataset(
-        dataset_path, filelist, audio=audio, text=text, mels_from_disk=from_disk, unknown_symbols=unknown_symbols
-    )
+    from_disk, reading = first_fields(filelist)[0].endswith(".pt"), TextOptions(unknown_symbols=unknown_symbols)
+    options = TrainingOptions(text=reading, load_mel_from_disk=from_disk, dataset_path=dataset_path)
+    return Tacotron2Dataset(options, filelist, audio=audio, text=text)
 
 
 def _read_list(path: Path, column: str) -> list[FilelistEntry]:

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn.layers import Dropout
+from common.nn.layers import Dropout, mask_from_lengths
 from tacotron2.config import ModelConfig
 from tacotron2.layers import Attention, Linear
-from tacotron2.teacher_forcing import StepWeights, run_loop
+from tacotron2.teacher_forcing import LoopWeights, run_loop
 
 PRENET_DROPOUT = 0.5  # at inference too: without it the decoder repeats the last frame instead of advancing in the text
 PRENET_LAYERS = 2
@@ -23,17 +23,6 @@ class Decoded:
     mel: Tensor  # (B, n_mels, F) before the postnet
     gate_logits: Tensor  # (B, F); sigmoid of it: how likely this frame is the last
     alignments: Tensor  # (B, F, L) float32, attention weights of each frame; they sum to 1 over L
-
-
-@dataclass(frozen=True)
-class DecoderInputs:
-    """Inputs and weights that all steps share, in one dtype."""
-
-    memory: Tensor  # (B, L, memory_dim)
-    processed: Tensor  # (B, L, attention_dim) memory as the attention sees it
-    prenet_weight: Tensor  # (4 * attention_rnn_dim, prenet_dim), the prenet's part of the attention LSTM
-    bias: Tensor  # (4 * attention_rnn_dim,)
-    step: StepWeights
 
 
 class PrenetMasks:
@@ -65,10 +54,7 @@ class Prenet(nn.Module):
         self.dropout = Dropout(PRENET_DROPOUT)
 
     def forward(self, frames: Tensor, masks: Tensor | None) -> Tensor:
-        """frames (..., n_mels) -> (..., width).
-
-        ``masks`` (..., layers, B or 1, width) replace random dropout.
-        """
+        """frames (..., n_mels) -> (..., width); ``masks`` (..., layers, B or 1, width) replace random dropout."""
         for index, layer in enumerate(self.layers):
             frames = torch.relu(layer(frames))
             frames = self.dropout(frames) if masks is None else frames * masks[..., index, :, :].to(frames.dtype)
@@ -82,6 +68,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.n_mels, memory_dim = config.n_mel_channels, config.encoder_embedding_dim
         n_states = config.decoder_rnn_dim + memory_dim
+        self.n_recurrent = memory_dim + config.attention_rnn_dim  # inputs of the attention LSTM besides the prenet's
         attention = Attention(config)  # the first to draw its weights, so that a seed gives the same as ever
         self.prenet = Prenet(self.n_mels, config.prenet_dim)
         self.attention_rnn = nn.LSTMCell(config.prenet_dim + memory_dim, config.attention_rnn_dim)
@@ -95,20 +82,21 @@ class Decoder(nn.Module):
     def forward(self, memory: Tensor, padding: Tensor, frames: Tensor, masks: Tensor | None) -> Decoded:
         """Teacher forcing: each step reads the previous one of the true ``frames`` (B, n_mels, F).
 
-        memory (B, L, memory_dim), padding (B, L) bool; ``masks`` (F, layers, B or 1, prenet_dim) of the prenet; None:
-        random dropout.
+        memory (B, L, memory_dim), padding (B, L) bool; ``masks`` (F, layers, B or 1, prenet_dim) replace random
+        dropout.
         """
         previous = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), zeros before the first frame
-        prenet = self.prenet(previous, masks)
-        parts = self.prepare(memory)
+        prenet, processed = self.prenet(previous, masks), self.attention_layer.memory_layer(memory)
         with torch.autocast(memory.device.type, enabled=False):
-            gates = F.linear(prenet.to(parts.bias.dtype), parts.prenet_weight, parts.bias)
+            weights = self.step_weights(processed.dtype)  # autocast's, if that is enabled
+            for_prenet, for_loop = weights["attention_rnn"].split([prenet.size(2), self.n_recurrent], 1)
+            gates = F.linear(prenet.to(processed.dtype), for_prenet, weights["attention_bias"])
             states, alignments = run_loop(
                 gates,
-                parts.memory,
-                parts.processed,
+                memory.to(processed.dtype),
+                processed,
                 padding,
-                parts.step,
+                LoopWeights(for_loop, *(weights[name] for name in LoopWeights._fields[1:])),
                 attention_masks=self._factors(self.attention_dropout, gates, self.attention_rnn.hidden_size),
                 decoder_masks=self._factors(self.decoder_dropout, gates, self.decoder_rnn.hidden_size),
             )
@@ -116,29 +104,19 @@ class Decoder(nn.Module):
         mel = self.linear_projection(states).transpose(1, 2)
         return Decoded(mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1))
 
-    def prepare(self, memory: Tensor) -> DecoderInputs:
-        """What all steps of decoding ``memory`` (B, L, memory_dim) share, in the dtype of autocast."""
-        kind = memory.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else memory.dtype
-        processed = self.attention_layer.memory_layer(memory)
-        rnn, decoder, layer = self.attention_rnn, self.decoder_rnn, self.attention_layer
-        with torch.autocast(kind, enabled=False):
-            n_prenet = rnn.input_size - memory.size(2)
-            step = StepWeights(
-                attention_rnn=torch.cat([rnn.weight_ih[:, n_prenet:], rnn.weight_hh], 1),
-                decoder_rnn=torch.cat([decoder.weight_ih, decoder.weight_hh], 1),
-                decoder_bias=decoder.bias_ih + decoder.bias_hh,
-                query=layer.query_layer.linear_layer.weight,
-                location=layer.location_layer.folded_weight(),
-                energy=layer.v.linear_layer.weight[0],
-            )
-            return DecoderInputs(
-                memory=memory.to(dtype),
-                processed=processed.to(dtype),
-                prenet_weight=rnn.weight_ih[:, :n_prenet].to(dtype),
-                bias=(rnn.bias_ih + rnn.bias_hh).to(dtype),
-                step=StepWeights(*(tensor.to(dtype) for tensor in step.tensors())),
-            )
+    def step_weights(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        """The weights of a step by name, in one dtype, with what reads the same inputs joined (see `DecoderStep`)."""
+        layer, first, second = self.attention_layer, self.attention_rnn, self.decoder_rnn
+        weights = {
+            "attention_rnn": torch.cat([first.weight_ih, first.weight_hh], 1),
+            "attention_bias": first.bias_ih + first.bias_hh,
+            "query": layer.query_layer.linear_layer.weight,
+            "location": layer.location_layer.folded_weight(),
+            "energy": layer.v.linear_layer.weight[0],
+            "decoder_rnn": torch.cat([second.weight_ih, second.weight_hh], 1),
+            "decoder_bias": second.bias_ih + second.bias_hh,
+        }
+        return {name: weight.to(dtype) for name, weight in weights.items()}
 
     @staticmethod
     def _factors(dropout: Dropout, gates: Tensor, width: int) -> Tensor | None:
@@ -146,3 +124,87 @@ class Decoder(nn.Module):
         if not dropout.training or dropout.p == 0:
             return None
         return dropout(gates.new_ones(*gates.shape[:2], width))
+
+
+class DecoderStep(nn.Module):
+    """A decoder's weights in one dtype, as far as a step needs them; ``forward`` computes the next frame."""
+
+    prenet_0: Tensor  # (prenet_dim, n_mels)
+    prenet_1: Tensor  # (prenet_dim, prenet_dim)
+    attention_rnn: Tensor  # (4 * H, prenet_dim + memory_dim + H)
+    attention_bias: Tensor  # (4 * H,)
+    query: Tensor  # (A, H)
+    location: Tensor  # (A, 2, kernel)
+    energy: Tensor  # (A,)
+    decoder_rnn: Tensor  # (4 * D, H + memory_dim + D)
+    decoder_bias: Tensor  # (4 * D,)
+    projection: Tensor  # (n_mels + 1, D + memory_dim), of frame and gate's logit
+    projection_bias: Tensor  # (n_mels + 1,)
+
+    def __init__(self, decoder: Decoder, dtype: torch.dtype) -> None:
+        super().__init__()
+        weights = decoder.step_weights(dtype)
+        weights["location"] = weights["location"].unflatten(1, (2, -1))
+        for index, layer in enumerate(decoder.prenet.layers):
+            weights[f"prenet_{index}"] = layer.get_parameter("linear_layer.weight")
+        projections = decoder.linear_projection.linear_layer, decoder.gate_layer.linear_layer
+        weights["projection"] = torch.cat([one.weight for one in projections])
+        weights["projection_bias"] = torch.cat([one.bias for one in projections])
+        for name, weight in weights.items():
+            self.register_buffer(name, weight.detach().to(dtype, copy=True))
+
+    def forward(
+        self,
+        prenet_masks: Tensor,
+        frame: Tensor,
+        attention_hidden: Tensor,
+        attention_cell: Tensor,
+        decoder_hidden: Tensor,
+        decoder_cell: Tensor,
+        context: Tensor,
+        attention_weights: Tensor,
+        attention_weights_sum: Tensor,
+        memory: Tensor,
+        processed_memory: Tensor,
+        lengths: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """The gate's logit (B,), then all states of the next step, the frame first.
+
+        prenet_masks (2, B or 1, prenet_dim), frame (B, n_mels), states (B, ...), attention weights and their sum so far
+        (B, L), memory (B, L, memory_dim), processed_memory (B, A, L), lengths (B,). Cells and attention weights are
+        float32, all else has the dtype of the weights.
+        """
+        prenet = torch.relu(F.linear(frame, self.prenet_0)) * prenet_masks[0]
+        prenet = torch.relu(F.linear(prenet, self.prenet_1)) * prenet_masks[1]
+        inputs = torch.cat([prenet, context, attention_hidden], 1)
+        gates = F.linear(inputs, self.attention_rnn, self.attention_bias)
+        attention_hidden, attention_cell = apply_gates(gates, attention_cell)
+        history = torch.stack([attention_weights, attention_weights_sum], 1).to(memory.dtype)
+        located = F.conv1d(history, self.location, padding=self.location.size(2) // 2)
+        query = F.linear(attention_hidden, self.query).unsqueeze(2)
+        energies = torch.matmul(self.energy, torch.tanh(query + located + processed_memory)).to(attention_weights.dtype)
+        padding = ~mask_from_lengths(lengths, memory.size(1))
+        attention_weights = torch.softmax(energies.masked_fill(padding, float("-inf")), 1)
+        context = torch.bmm(attention_weights.to(memory.dtype).unsqueeze(1), memory).squeeze(1)
+        inputs = torch.cat([attention_hidden, context, decoder_hidden], 1)
+        decoder_hidden, decoder_cell = apply_gates(F.linear(inputs, self.decoder_rnn, self.decoder_bias), decoder_cell)
+        output = F.linear(torch.cat([decoder_hidden, context], 1), self.projection, self.projection_bias)
+        return (
+            output[:, -1],
+            output[:, :-1],
+            attention_hidden,
+            attention_cell,
+            decoder_hidden,
+            decoder_cell,
+            context,
+            attention_weights,
+            attention_weights_sum + attention_weights,
+        )
+
+
+def apply_gates(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """An LSTM's output (B, H) and next cell (B, H): gates (B, 4 * H) before their activation, cell (B, H)."""
+    raw = gates.to(cell.dtype)
+    input_gate, forget, _, output_gate = torch.sigmoid(raw).chunk(4, 1)  # one operation; the candidate's is not used
+    cell = torch.addcmul(forget * cell, input_gate, torch.tanh(raw.chunk(4, 1)[2]))
+    return (output_gate * torch.tanh(cell)).to(gates.dtype), cell

@@ -3,6 +3,7 @@
 The loop over the decoder's steps is not in the files: whoever runs them decides when to stop.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,11 +14,10 @@ from common.checkpoints.exported import Exports, Part, Runner, Shape, Shapes, ra
 from common.config import AudioConfig
 from common.nn.layers import mask_from_lengths
 from tacotron2.config import ModelConfig
-from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS
-from tacotron2.inference import Inference, Steps
+from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS, DecoderStep
+from tacotron2.inference import Inference, RunSteps, run_steps
 from tacotron2.layers import Postnet
 from tacotron2.model import Tacotron2
-from tacotron2.step import DecoderStep
 
 # What a step hands to the next one: outputs next_..., inputs without it, which are zero before the first step.
 _STATES = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")
@@ -90,7 +90,7 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
     return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
 
 
-class ExportedTacotron2(Inference):
+class ExportedNetwork(Inference):
     """The parts of an exported Tacotron 2, which speak as the network does."""
 
     def __init__(
@@ -99,30 +99,12 @@ class ExportedTacotron2(Inference):
         self._parts, self.config = parts, config
         self.postnet = lambda mel, lengths: parts["postnet"]({"mel": mel, "lengths": lengths})["refined_mel"]
 
-    def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> Steps:
-        """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
+    def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         encoded = self._parts["encoder"]({"tokens": tokens, "lengths": lengths})
-        return _ExportedSteps(
-            self._parts["decoder"], encoded | {"lengths": lengths}, config=self.config, gate_threshold=gate_threshold
-        )
 
+        def step(*given: Tensor) -> tuple[Tensor, ...]:
+            names = ("prenet_masks", *_STATES, *_HISTORY, "memory", "processed_memory", "lengths")
+            out = self._parts["decoder"](dict(zip(names, given, strict=True)))
+            return (out["gate"], *(out[f"next_{name}"] for name in (*_STATES, *_HISTORY)))
 
-class _ExportedSteps(Steps):
-    """Steps of an exported decoder."""
-
-    def __init__(
-        self, run: Runner, encoded: Mapping[str, Tensor], *, config: ModelConfig, gate_threshold: float
-    ) -> None:
-        memory = encoded["memory"]
-        super().__init__(memory, config=config, gate_threshold=gate_threshold)
-        self._run, self._encoded = run, encoded
-        n_batch, n_tokens, n_context = memory.shape
-        widths = (*[config.attention_rnn_dim] * 2, *[config.decoder_rnn_dim] * 2, n_context, n_tokens, n_tokens)
-        names = (*_STATES[1:], *_HISTORY)
-        self._states = {name: memory.new_zeros(n_batch, width) for name, width in zip(names, widths, strict=True)}
-
-    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """masks (layers, B, prenet_dim) -> frame (B, n_mels), gate's logit (B,), attention weights (B, L)."""
-        out = self._run({"prenet_masks": masks, "frame": self._frame, **self._states, **self._encoded})
-        self._states = {name: out[f"next_{name}"] for name in self._states}
-        return out["next_frame"], out["gate"], self._states["attention_weights"]
+        return functools.partial(run_steps, step), (encoded["memory"], encoded["processed_memory"], lengths)

@@ -1,22 +1,19 @@
 """Layers of Tacotron 2, named and initialized as in the published model."""
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from common.nn.layers import Dropout, mask_from_lengths, normalize_masked
+from common.nn.layers import ConvNorm, Dropout, Gain, mask_from_lengths, normalize_masked
 from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet
-_Gain = Literal["linear", "relu", "tanh", "sigmoid"]
 
 
 class Linear(nn.Module):
     """A linear layer under the published name ``linear_layer``, with Glorot's uniform initialization."""
 
-    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, gain: _Gain = "linear") -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, gain: Gain = "linear") -> None:
         super().__init__()
         self.linear_layer = nn.Linear(in_channels, out_channels, bias=bias)
         nn.init.xavier_uniform_(self.linear_layer.weight, gain=nn.init.calculate_gain(gain))
@@ -26,35 +23,17 @@ class Linear(nn.Module):
         return self.linear_layer(x)
 
 
-class Convolution(nn.Module):
-    """A convolution over time under the published name ``conv``, with Glorot's uniform initialization."""
-
-    def __init__(
-        self, in_channels: int, out_channels: int, *, kernel_size: int, bias: bool = True, gain: _Gain = "linear"
-    ) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=bias)
-        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain(gain))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, L) -> (B, out_channels, L)."""
-        return self.conv(x)
-
-
 class ConvolutionBlock(nn.ModuleList):
     """Convolution, batch norm, activation (``linear``: none), dropout: the block of encoder and postnet."""
 
-    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: _Gain) -> None:
-        convolution = Convolution(in_channels, out_channels, kernel_size=kernel_size, gain=activation)
+    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: Gain) -> None:
+        convolution = ConvNorm(in_channels, out_channels, kernel_size=kernel_size, gain=activation)
         super().__init__([convolution, nn.BatchNorm1d(out_channels)])
         self.dropout = Dropout(_DROPOUT)
         self.activation = activation
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x (B, in_channels, L) -> (B, out_channels, L).
-
-        With ``mask`` (B, L), padding is left out of the statistics of batch norm and is zero in the result.
-        """
+        """x (B, in_channels, L) -> (B, out_channels, L); with ``mask`` (B, L) padding has no part, and is zero."""
         x = self[0](x)
         if mask is None:
             x = self[1](x)
@@ -63,27 +42,10 @@ class ConvolutionBlock(nn.ModuleList):
         else:
             norm = self[1]
             assert isinstance(norm, nn.BatchNorm1d)
-            normalize = normalize_rows if x.device.type == "cpu" else normalize_masked
-            x = normalize(norm, x, mask)
+            x = normalize_masked(norm, x, mask)
         if self.activation != "linear":
             x = torch.relu(x) if self.activation == "relu" else torch.tanh(x)
         return self.dropout(x)
-
-
-def normalize_rows(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
-    """Batch norm of the valid positions of x (B, C, L), mask (B, L), zero elsewhere; computes no others.
-
-    How many there are has to be known, which would hold up a GPU.
-    """
-    rows = x.transpose(1, 2)
-    valid = rows[mask]
-    if len(valid) > 1:
-        valid = norm(valid)
-    else:  # a single one has no variance, so the running statistics are used
-        valid = nn.functional.batch_norm(
-            valid, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps
-        )
-    return torch.zeros_like(rows).index_put((mask,), valid.to(rows.dtype)).transpose(1, 2)
 
 
 class LocationLayer(nn.Module):
@@ -94,7 +56,7 @@ class LocationLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         n_filters = config.attention_location_n_filters
-        self.location_conv = Convolution(2, n_filters, kernel_size=config.attention_location_kernel_size, bias=False)
+        self.location_conv = ConvNorm(2, n_filters, kernel_size=config.attention_location_kernel_size, bias=False)
         self.location_dense = Linear(n_filters, config.attention_dim, bias=False, gain="tanh")
 
     def folded_weight(self) -> Tensor:
@@ -103,7 +65,7 @@ class LocationLayer(nn.Module):
 
 
 class Attention(nn.Module):
-    """Layers of location-sensitive attention (Chorowski et al. 2015, section 2.2), for `tacotron2.step.Energies`."""
+    """Layers of location-sensitive attention (Chorowski et al. 2015, section 2.2)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -126,13 +88,12 @@ class Encoder(nn.Module):
         self.lstm = nn.LSTM(n_channels, n_channels // 2, batch_first=True, bidirectional=True)
 
     def forward(self, embedded: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
-        """embedded (B, L, C), lengths (B,) -> memory (B, L, C), zero at padding.
-
-        ``mask`` (B, L) hides padding from the convolutions; without it they read the padding symbol, as in the
-        original.
-        """
+        """embedded (B, L, C), lengths (B,), mask (B, L) to hide padding by -> memory (B, L, C), zero at padding."""
         x = self.convolve(embedded, mask)
-        return self.read_packed(x, lengths) if x.device.type == "cpu" else self.read_padded(x, lengths)
+        if x.device.type != "cpu":
+            return self.read_padded(x, lengths)
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
 
     def convolve(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
         """What the LSTM reads, (B, L, C), of the same."""
@@ -143,16 +104,10 @@ class Encoder(nn.Module):
             x = convolution(x, mask)
         return x.transpose(1, 2)
 
-    def read_packed(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), zero at padding; for CPUs, without padding."""
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
-
     def read_padded(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """x (B, L, C), lengths (B,) -> the LSTM's memory (B, L, C), zero at padding, without the lengths on the host.
+        """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), without lengths on the host, and for ONNX.
 
-        The forward direction reads utterances that begin at the left, the backward direction the same ones moved so
-        that they end at the right: so both reach the padding last. One call computes both directions of both.
+        The backward direction reads utterances that are moved to end at the right, so that both reach the padding last.
         """
         n_batch, n_tokens, n_channels = x.shape
         position = torch.arange(n_tokens, device=x.device)

@@ -6,11 +6,21 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.nn.alignment import diagonality, distance_from_diagonal, focus_rate
 from common.nn.layers import mask_from_lengths
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term, cut, example_indices
+from common.training.objective import (
+    Example,
+    LogStyle,
+    Networks,
+    Objective,
+    Phase,
+    Term,
+    cut,
+    example_indices,
+    text_mel_example,
+)
 from common.training.verdict import Aligned
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import TrainingOutput
-from tacotron2.options import TrainingOptions
 
 FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
 
@@ -19,9 +29,9 @@ class Tacotron2Objective(Objective):
     """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
     Each is a mean over valid frames; with ``mask_padding`` off over padding too, as in the original.
-    ``guided_attention_weight`` above 0 adds the attention away from the diagonal, a mean over valid frames (Tachibana
-    et al. 2018, arXiv:1710.08969, section 4), so that attention forms with less data and time. Validation adds
-    ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment`).
+    ``guided_attention_weight`` adds the attention away from the diagonal (Tachibana et al. 2018, arXiv:1710.08969,
+    section 4). Validation adds ``attention_diagonality`` and ``attention_focus``, means over utterances
+    (`common.nn.alignment`).
     """
 
     phases = (Phase("tacotron2", trains=("tacotron2",)),)
@@ -68,9 +78,8 @@ class Tacotron2Objective(Objective):
         out = networks["tacotron2"](batch)
         terms = self.terms(self._sums(out, batch), batch)
         lengths = batch.token_lengths, batch.mel_lengths
-        n_utterances = batch.mel_lengths.new_full((), len(batch.names))
         for name, figure in (("attention_diagonality", diagonality), ("attention_focus", focus_rate)):
-            terms[name] = Term(figure(out.alignments, *lengths).sum(), n_utterances)
+            terms[name] = Term(figure(out.alignments, *lengths).sum(), batch.n_utterances)
         return terms
 
     def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
@@ -88,7 +97,14 @@ class Tacotron2Objective(Objective):
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = networks["tacotron2"](batch)
-        return [_example(out, batch, index) for index in example_indices(batch)]
+        lengths = batch.mel_lengths.tolist()
+        ends = [cut(out.gate_logits, index, lengths[index]).sigmoid() for index in example_indices(batch)]
+        return [
+            text_mel_example(
+                batch, index, out.mel_postnet, out.alignments, curves={"gate": {"probability of the end": end}}
+            )
+            for index, end in enumerate(ends)
+        ]
 
 
 def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: bool) -> dict[str, Tensor]:
@@ -105,13 +121,4 @@ def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: 
     return {name: error.sum() for name, error in errors.items()}
 
 
-def _example(out: TrainingOutput, batch: Tacotron2Batch, index: int) -> Example:
-    n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
-    return Example(
-        batch.names[index],
-        {"target": cut(batch.mels, index, n_frames), "predicted": cut(out.mel_postnet, index, n_frames)},
-        text=batch.texts[index] if batch.texts else "",
-        tokens=batch.tokens[index, :n_tokens].cpu(),
-        alignment=cut(out.alignments, index, n_tokens)[:n_frames],
-        curves={"gate": {"probability of the end": cut(out.gate_logits, index, n_frames).sigmoid()}},
-    )
+build_objective = Tacotron2Objective

@@ -2,23 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints.fit import check_model
+from common.checkpoints.loading import check_model
 from common.config import AudioConfig
 from common.data.batch import join_batches
 from common.nn.layers import mask_from_lengths
+from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import MelOutput
 from common.text.config import TextConfig
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.decoder import Decoder, PrenetMasks
-from tacotron2.inference import DecoderSteps, Inference, StepGraphs, durations_from_alignments
+from tacotron2.decoder import Decoder, DecoderStep, PrenetMasks
+from tacotron2.inference import Inference, RunSteps, durations_from_alignments, run_steps
 from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
+SYMBOL_STEP = 32  # on a GPU, numbers of symbols are padded to multiples of it, so that few graphs are recorded
 _EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
 
@@ -46,7 +50,7 @@ class Tacotron2(Inference, nn.Module):
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.postnet = Postnet(config)
-        self._graphs = StepGraphs()
+        self._prepared: dict[torch.dtype, RunSteps] | None = None
 
     def encode(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """tokens (B, L), lengths (B,) -> memory (B, L, C), zero at padding, and padding (B, L) bool."""
@@ -57,8 +61,8 @@ class Tacotron2(Inference, nn.Module):
     def forward(self, batch: Tacotron2Batch, *, prenet_masks: Tensor | None = None) -> TrainingOutput:
         """Teacher-forced pass over a batch in any order of lengths.
 
-        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout, which is random in training and
-        comes from one seed in evaluation mode, so that an utterance's result is always the same.
+        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout, which is seeded in evaluation
+        mode.
         """
         mels = batch.mels
         if prenet_masks is None and not self.training:
@@ -84,15 +88,30 @@ class Tacotron2(Inference, nn.Module):
             alignments=out.alignments * mask.unsqueeze(2),
         )
 
-    def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> DecoderSteps:
-        """Encode tokens (B, L) with ``lengths`` (B,); return the steps that decode them."""
+    def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         memory, _ = self.encode(tokens, lengths)
-        begin = self._graphs.begin if memory.is_cuda else DecoderSteps
-        return begin(self.decoder, memory, lengths, config=self.config, gate_threshold=gate_threshold)
+        if memory.is_cuda:
+            memory = F.pad(memory, (0, 0, 0, -memory.size(1) % SYMBOL_STEP))
+        processed = self.decoder.attention_layer.memory_layer(memory)  # of autocast's dtype, if that is enabled
+        run = self._prepared.get(processed.dtype) if self._prepared is not None else None
+        if run is None:
+            with torch.autocast(memory.device.type, enabled=False):
+                run = partial(run_steps, DecoderStep(self.decoder, processed.dtype))
+            if self._prepared is not None:
+                run = GraphRecorder("Tacotron 2's decoder").by_shape(run) if memory.is_cuda else run
+                self._prepared[processed.dtype] = run
+        return run, (memory.to(processed.dtype), processed.transpose(1, 2).contiguous(), lengths)
 
     def prepare_for_inference(self) -> None:
-        """Evaluation mode; nothing needs folding."""
+        """Join the weights of a decoder's step once, and record CUDA graphs of it; not to be trained afterwards."""
         self.eval()
+        self._prepared = {}
+
+    @torch.inference_mode()
+    def teach(self, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
+        """`teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
+        batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
+        return self.teacher_forced(join_batches(batches).to(mels[0].device))
 
 
 def build_networks(
@@ -101,10 +120,3 @@ def build_networks(
     """A new Tacotron 2 with random weights; ``text`` None leaves the number of symbols unchecked."""
     check_model(config, audio, text)
     return {"tacotron2": Tacotron2(config)}
-
-
-@torch.inference_mode()
-def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
-    """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
-    batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
-    return network.teacher_forced(join_batches(batches).to(mels[0].device))

@@ -29,13 +29,13 @@ def read_published(
     """
     if _KEY not in state:
         return None
-    config = payload.get("config") or _config_of_weights(state)
-    from_plain(ModelConfig, config, where=f"{path}: config", error=CheckpointError)
-    english = config["n_symbols"] == _N_SYMBOLS
+    described = payload.get("config") or _config_of_weights(state)
+    config: ModelConfig = from_plain(ModelConfig, described, where=f"{path}: config", error=CheckpointError)
+    english = config.n_symbols == _N_SYMBOLS
     return Checkpoint(
         model="Tacotron2",
         config=config,
-        audio=AudioConfig(n_mels=config["n_mel_channels"]),
+        audio=AudioConfig(n_mels=config.n_mel_channels),
         text=TextConfig(symbol_set="english_basic", cleaners=(TACOTRON2,)) if english else None,
         networks={"tacotron2": state},
         training=training_state(payload, "tacotron2", state, first_epoch=0) if training else None,

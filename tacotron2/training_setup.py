@@ -16,19 +16,19 @@ from common.text.front_end import TextFrontEnd
 from common.text.options import options_of_text, text_config
 from common.training.optim import Optimization, Schedule
 from common.training.settings import TrainingRequest, TrainingSetup, stored_mels
+from tacotron2.arg_parser import AMP_FACTOR, FACTOR, TrainingOptions
 from tacotron2.config import ModelConfig
-from tacotron2.options import AMP_FACTOR, FACTOR, TrainingOptions
 
 _SYMBOLS = "embedding.weight"
 
 
-def defaults_of_checkpoint(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
+def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
     """Architecture and text front end of the checkpoint that a new training begins with, as defaults of options."""
     checkpoint = initial and initial[1]
     if checkpoint is None or checkpoint.model != "Tacotron2":  # another is refused where its weights are taken
         return {}
     text = {} if checkpoint.text is None else options_of_text(checkpoint.text)
-    return {name: value for name, value in checkpoint.config.items() if name != "n_mel_channels"} | text
+    return {name: value for name, value in vars(checkpoint.config).items() if name != "n_mel_channels"} | text
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
@@ -44,6 +44,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         request.mels(stored),
         text=text_config(options.text),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
+        adapt=adapt,
+        set_up_networks=set_up_networks,
     )
 
 
@@ -64,12 +66,6 @@ def model_config(
 ) -> ModelConfig:
     """The architecture for these mels and symbols; every option has a value, so ``base`` is not needed."""
     return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
-
-
-def sees_padding(config: ModelConfig) -> str | None:
-    """The option through which a model's losses depend on padding."""
-    masking = ("mask_padding", "mask_convolutions")
-    return next((f"--no-{name.replace('_', '-')}" for name in masking if not getattr(config, name)), None)
 
 
 def set_up_networks(networks: Mapping[str, nn.Module], options: TrainingOptions, *, new: bool, **_: Any) -> list[str]:
@@ -94,5 +90,5 @@ def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[
         what="symbols, from the mean of the others",
         leave_out=before.padding_id,
     )
-    config = {**checkpoint.config, "n_symbols": after.n_symbols}
+    config = replace(checkpoint.config, n_symbols=after.n_symbols)
     return replace(checkpoint, networks={"tacotron2": weights}, config=config, text=wanted.text), lines

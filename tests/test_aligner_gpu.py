@@ -8,9 +8,9 @@ from test_fastpitch_1_1 import recordings, small
 from test_fastpitch_1_1_loss import objective
 
 from common.nn import kernels
+from common.nn.alignment_search import best_moves, find_path
 from common.nn.kernels import by_kernel
 from common.precision import Precision
-from fastpitch.alignment_search import best_moves, find_path
 
 pytestmark = [
     pytest.mark.gpu,

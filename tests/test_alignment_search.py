@@ -1,4 +1,4 @@
-"""Monotonic alignment search: published paths, the best of all paths, and the same from both implementations."""
+"""Monotonic alignment search: published paths, the best of all paths, and the same in any batch."""
 
 import itertools
 from pathlib import Path
@@ -8,9 +8,7 @@ import torch
 from golden_files import group, read_case
 from torch import Tensor
 
-from fastpitch.alignment_search import durations_of_path, find_path, find_path_compiled, find_path_vectorized
-
-SEARCHES = pytest.mark.parametrize("search", [find_path_compiled, find_path_vectorized])
+from common.nn.alignment_search import durations_of_path, find_path
 
 
 @pytest.fixture
@@ -27,32 +25,29 @@ def one_hot(path: Tensor, n_tokens: int) -> Tensor:
     return torch.nn.functional.one_hot(path, n_tokens).float()
 
 
-@SEARCHES
-def test_paths_are_as_published_with_ties_impossible_cells_and_too_few_frames(mas, search):
+def test_paths_are_as_published_with_ties_impossible_cells_and_too_few_frames(mas):
     about, stored = mas
     matrices, expected = group(stored, "logp"), group(stored, "hard")
     durations = {str(case["k"]): case["durations"] for case in (*about["random"], *about["special"])}
     assert set(durations) == set(matrices)
     for key, matrix in matrices.items():
-        path = search(*alone(matrix))[0]
+        path = find_path(*alone(matrix))[0]
         assert torch.equal(one_hot(path, expected[key].size(1)), expected[key]), key
         assert one_hot(path, expected[key].size(1)).sum(0).tolist() == durations[key]
 
 
-@SEARCHES
-def test_a_batch_is_aligned_as_published(mas, search):
+def test_a_batch_is_aligned_as_published(mas):
     _, stored = mas
     token_lengths, frame_lengths = stored["b_in_lens"], stored["b_out_lens"]
     log_probs, expected = stored["b_logp"][:, 0], stored["b_hard"][:, 0]
-    path = search(log_probs, token_lengths, frame_lengths)
+    path = find_path(log_probs, token_lengths, frame_lengths)
     for item, n_frames in enumerate(frame_lengths.tolist()):
         assert torch.equal(one_hot(path[item, :n_frames], expected.size(2)), expected[item, :n_frames])
         assert bool((path[item, n_frames:] == 0).all())
     assert torch.equal(durations_of_path(path, frame_lengths, expected.size(2)), expected.sum(1).long())
 
 
-@SEARCHES
-def test_the_path_is_the_best_of_all_monotonic_ones(search):
+def test_the_path_is_the_best_of_all_monotonic_ones():
     generator = torch.Generator().manual_seed(0)
     for n_frames, n_tokens in [(1, 1), (6, 1), (2, 2), (7, 3), (8, 4), (5, 5)]:
         log_probs = torch.randn(n_frames, n_tokens, generator=generator)
@@ -64,29 +59,25 @@ def test_the_path_is_the_best_of_all_monotonic_ones(search):
             total = float(log_probs.gather(1, path.unsqueeze(1)).sum())
             if total > best:
                 best, wanted = total, path
-        assert torch.equal(search(*alone(log_probs))[0], wanted)
+        assert torch.equal(find_path(*alone(log_probs))[0], wanted)
 
 
-@SEARCHES
-def test_all_frames_of_a_text_of_one_token_are_at_it_even_where_it_is_impossible(search):
+def test_all_frames_of_a_text_of_one_token_are_at_it_even_where_it_is_impossible():
     log_probs = torch.randn(2, 9, 4, generator=torch.Generator().manual_seed(0))
     log_probs[0, 3:, 0] = -torch.inf
     lengths = torch.tensor([1, 4]), torch.tensor([9, 7])
-    path = search(log_probs, *lengths)
+    path = find_path(log_probs, *lengths)
     assert path[0].tolist() == [0] * 9
     assert durations_of_path(path, lengths[1], 4)[0].tolist() == [9, 0, 0, 0]
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_both_searches_find_the_same_paths_in_any_number_of_threads(monkeypatch: pytest.MonkeyPatch, n_threads: int):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
+def test_an_utterance_has_the_same_path_in_any_batch():
     generator = torch.Generator().manual_seed(1)
     token_lengths = torch.tensor([30, 1, 17, 30, 8])
     frame_lengths = torch.tensor([110, 5, 90, 31, 64])
     log_probs = torch.randn(5, 110, 30, generator=generator).round(decimals=1)  # many ties
-    compiled = find_path_compiled(log_probs, token_lengths, frame_lengths)
-    assert torch.equal(compiled, find_path_vectorized(log_probs, token_lengths, frame_lengths))
+    together = find_path(log_probs, token_lengths, frame_lengths)
     for item in range(5):
         n_tokens, n_frames = int(token_lengths[item]), int(frame_lengths[item])
         own = find_path(*alone(log_probs[item, :n_frames, :n_tokens]))[0]
-        assert torch.equal(own, compiled[item, :n_frames])
+        assert torch.equal(own, together[item, :n_frames])

@@ -57,4 +57,4 @@ def test_networks_that_do_not_fit_audio_and_text_are_refused(
     model: str, config: Any, audio: dict[str, int], text: TextConfig | None, message: str
 ):
     with pytest.raises(InputError, match=message):
-        get_model(model).build_networks(config, AudioConfig(**audio), text)
+        get_model(model).model.build_networks(config, AudioConfig(**audio), text)

@@ -26,21 +26,21 @@ from common.training.objective import Networks, Objective
 from fastpitch.config import ModelConfig as FastPitchConfig
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
+from hifigan.arg_parser import TrainingOptions as HifiganOptions
 from hifigan.config import PRESETS
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import build_networks as build_hifigan
-from hifigan.options import TrainingOptions as HifiganOptions
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
 from jasper.loss_function import JasperObjective
 from jasper.model import Jasper
 from jasper.yaml_config import load_config
+from waveglow.arg_parser import TrainingOptions as WaveGlowOptions
 from waveglow.config import ModelConfig as WaveGlowConfig
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import build_networks as build_waveglow
-from waveglow.options import TrainingOptions as WaveGlowOptions
 
 __all__ = ["gpu"]
 aten = torch.ops.aten

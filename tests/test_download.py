@@ -18,7 +18,7 @@ from limits import HANG_LIMIT
 from shell import ROOT, run_bash
 
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.errors import CheckpointError, InputError, OptionError
 from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
@@ -123,7 +123,7 @@ def voice(tmp_path: Path) -> Path:
     """A checkpoint of a tiny FastPitch."""
     config = ModelConfig(symbols_embedding_dim=8, in_fft_output_size=8, out_fft_output_size=8)
     networks = {"fastpitch": {"proj.bias": torch.zeros(80)}}
-    checkpoint = Checkpoint("FastPitch", to_plain(config), AudioConfig(), TextConfig(), networks)
+    checkpoint = Checkpoint("FastPitch", config, AudioConfig(), TextConfig(), networks)
     save_checkpoint(tmp_path / "from" / "voice.pt", checkpoint)
     return tmp_path / "from" / "voice.pt"
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from tiny_served import make_checkpoints, served_models
 
-from common.checkpoints.exported import ExportedVocoder
 from common.errors import OptionError
 from common.serving.models import ServedModels
-from fastpitch.export import ExportedFastPitch
+from common.synthesis.networks import ExportedVocoder
+from fastpitch.export import ExportedNetwork
 from fastpitch.model import FastPitch
 from scripts import checkpoint_tools
 
@@ -33,8 +33,8 @@ def both(folder: Path) -> list[ServedModels]:
 
 def engines_of(models: ServedModels) -> tuple[bool, bool]:
     """Whether text-to-mel and vocoder run in onnxruntime."""
-    assert isinstance(models.voice.synthesizer.network, FastPitch | ExportedFastPitch)
-    return isinstance(models.voice.synthesizer.network, ExportedFastPitch), isinstance(
+    assert isinstance(models.voice.synthesizer.network, FastPitch | ExportedNetwork)
+    return isinstance(models.voice.synthesizer.network, ExportedNetwork), isinstance(
         models.voice.synthesizer.vocoder.network, ExportedVocoder
     )
 

@@ -200,12 +200,7 @@ def test_quantized_files_hold_integers_and_their_mel_distance_is_printed(
         checkpoint_tools.export([str(sources[name]), "--quantize", "int8", *words[name], "-o", str(target)])
         line = capsys.readouterr().out.strip()
         assert line.startswith(f"wrote {target}: ") and "int8, mean mel distance from PyTorch 0." in line
-        graph = onnx.load(target).graph
-        nodes = [
-            *graph.node,
-            *(one for node in graph.node if node.op_type == "Loop" for one in node.attribute[0].g.node),
-        ]
-        assert any(node.op_type == operator for node in nodes)
+        assert any(node.op_type == operator for node in onnx.load(target).graph.node)
         assert open_checkpoint(target).exported.description["quantized"] == "int8"
     made = load_voice(tmp_path / "voice.onnx", tmp_path / "vocoder.onnx", device="cpu")
     expected = load_voice(sources["voice"], sources["vocoder"], device="cpu")
@@ -267,42 +262,18 @@ def test_a_graph_that_cannot_be_run_is_one_line(folder: Path, tmp_path: Path, ca
     assert capfd.readouterr().err == ""  # onnxruntime logs nothing beside it
 
 
-def onnx_with_weights_in(place: str, *, nested: bool) -> bytes:
-    """A graph whose one tensor is in another file, within a branch if ``nested``."""
+@pytest.mark.parametrize("place", ["../x", "near"])
+def test_onnx_whose_weights_are_in_other_files_is_refused_unopened(tmp_path: Path, monkeypatch, place: str):
     weights = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
     weights.ClearField("float_data")
     weights.data_location = TensorProto.EXTERNAL
     weights.external_data.add(key="location", value=place)
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
-    node = helper.make_node("Constant", [], ["y"], value=weights)
-    if nested:
-        branch = helper.make_graph([node], "b", [], [output])
-        yes = helper.make_tensor("c", TensorProto.BOOL, [], [True])
-        nodes = [helper.make_node("Constant", [], ["c"], value=yes)]
-        nodes += [helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)]
-        graph = helper.make_graph(nodes, "g", [], [output])
-    else:
-        graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [weights])
-    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
-
-
-@pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize("place", ["/dev/zero", "../x", "a/../../x", "link", "*/_ORT_MEM_ADDR_/*"])
-def test_onnx_of_other_programs_opens_no_file_outside_its_folder(tmp_path: Path, monkeypatch, place: str, nested: bool):
-    (tmp_path / "x").write_bytes(bytes(4))
-    (folder := tmp_path / "folder").mkdir()
-    (folder / "a").mkdir()
-    (folder / "link").symlink_to("../x")
-    (folder / "a.onnx").write_bytes(onnx_with_weights_in(place, nested=nested))
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [weights])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
     monkeypatch.setattr(onnxruntime, "InferenceSession", None)  # which older ones would open it by
-    with pytest.raises(CheckpointError, match=r"a\.onnx: its weights are in .*, expected a file in its folder"):
-        open_checkpoint(folder / "a.onnx")
-
-
-def test_onnx_of_other_programs_may_keep_weights_in_its_folder(tmp_path: Path):
-    (tmp_path / "w").write_bytes(bytes(4))
-    (tmp_path / "a.onnx").write_bytes(onnx_with_weights_in("w", nested=False))
-    with pytest.raises(CheckpointError, match=r"a\.onnx: not written by scripts"):  # so it was read
+    with pytest.raises(CheckpointError, match=r"a\.onnx: its weights are in another file"):
         open_checkpoint(tmp_path / "a.onnx")
 
 

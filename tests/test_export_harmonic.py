@@ -16,7 +16,7 @@ from tiny_harmonic import AUDIO, small_network, speech_mel
 import inference
 from common.audio.mel import MelExtractor
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.errors import OptionError
 from scripts import checkpoint_tools
 
@@ -28,7 +28,7 @@ def save(path: Path, audio: AudioConfig) -> Path:
     network = small_network(audio)
     n_bins = audio.filter_length // 2 + 1
     torch.nn.init.constant_(network.filter.end.bias[n_bins : 2 * n_bins].detach(), -4)
-    config = to_plain(network.config)
+    config = network.config
     save_checkpoint(path, Checkpoint("Harmonic", config, audio, None, {"harmonic": network.state_dict()}))
     return path
 

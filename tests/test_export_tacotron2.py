@@ -22,8 +22,9 @@ from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from scripts import checkpoint_tools
-from tacotron2 import MODEL
+from tacotron2.arg_parser import InferenceOptions
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, PrenetMasks
+from tacotron2.export import ExportedNetwork, exports
 from tacotron2.inference import Inference
 
 CPU = torch.device("cpu")
@@ -63,9 +64,9 @@ def assert_same_speech(made: MelOutput, expected: MelOutput) -> None:
 CONTROLS = {
     "none": Controls(),
     "seed": Controls(seed=OTHER_SEED),
-    "steps of more than one draw of masks": Controls(max_decoder_steps=MASK_CHUNK + 6),
-    "few steps": Controls(max_decoder_steps=2),
-    "threshold": Controls(gate_threshold=0.6),
+    "steps of more than one draw of masks": Controls(options=InferenceOptions(max_decoder_steps=MASK_CHUNK + 6)),
+    "few steps": Controls(options=InferenceOptions(max_decoder_steps=2)),
+    "threshold": Controls(options=InferenceOptions(gate_threshold=0.6)),
 }
 
 
@@ -98,10 +99,10 @@ def test_an_utterance_is_the_same_alone_and_masks_may_differ_between_utterances(
 def test_exported_parts_give_the_published_outputs(goldens: Path, tmp_path: Path, case: str):
     published, given, masks, expected = tiny_tacotron2.inference_case(goldens / "tacotron2", case)
     runners = {}
-    for part in MODEL.exports(published, published.config, None).parts:
+    for part in exports(published, published.config, None).parts:
         write_onnx(tmp_path / part.name, part, {})
         runners[part.name] = OnnxRunner(tmp_path / part.name, part.outputs)
-    voice = MODEL.from_exported(runners, published.config, {}, CPU)
+    voice = ExportedNetwork(runners, published.config, {}, CPU)
     out = voice.infer(*given, draw_masks=lambda: masks)
     assert out.lengths.tolist() == expected["mel_lengths"].tolist()
     spoken = mask_from_lengths(out.lengths, out.mel.size(2)).unsqueeze(1)

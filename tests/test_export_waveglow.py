@@ -13,7 +13,6 @@ from test_export import SUFFIXES, VOICE
 
 import inference
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import to_plain
 from common.synthesis.loading import load_voice
 from scripts import checkpoint_tools
 from waveglow.model import WaveGlow
@@ -29,7 +28,7 @@ def save(path: Path) -> None:
     flows = tiny_waveglow.lively(WaveGlow(config, hop_length=AUDIO.hop_length))
     with torch.no_grad():
         flows.convinv[0].conv.weight.mul_(8)  # its inverse makes the sound, which is to stay within full scale
-    save_checkpoint(path, Checkpoint("WaveGlow", to_plain(config), AUDIO, None, {"waveglow": flows.state_dict()}))
+    save_checkpoint(path, Checkpoint("WaveGlow", config, AUDIO, None, {"waveglow": flows.state_dict()}))
 
 
 @pytest.fixture(scope="module")

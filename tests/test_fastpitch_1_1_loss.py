@@ -14,10 +14,10 @@ from toy import split, toy_engine
 
 from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
+from fastpitch.arg_parser import LossScales
 from fastpitch.discriminator import WINDOW, MelDiscriminator, cut_windows
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput
-from fastpitch.options import LossScales
 
 FOLDER = "fastpitch_1_1"
 PHASE = "fastpitch"
@@ -139,8 +139,9 @@ def test_a_discriminator_sees_windows_of_what_is_valid_and_sharpens_the_mels_alo
     assert "proj.weight" in taught and not any(key.startswith(("duration", "pitch_predictor")) for key in taught)
     with torch.no_grad():
         out = network(batch)
-        real, made = (judge(torch.stack([x[0, :, :64], x[1, :, 26:90]])) for x in (batch.mels, out.mel))
-    distances = [(a - b).abs().mean() for a, b in zip(real[:-1], made[:-1])]
+        scored = (judge(torch.stack([x[0, :, :64], x[1, :, 26:90]])) for x in (batch.mels, out.mel))
+        real, made = (one.features[0] for one in scored)
+    distances = [(a - b).abs().mean() for a, b in zip(real, made)]
     torch.testing.assert_close(sums["feature_loss"] / 2, torch.stack(distances).sum())
     torch.testing.assert_close(sums["adversarial_loss"] / 2, (1 - made[-1]).square().mean())
     d_loss = ours.numerators("discriminator", networks, batch)["d_loss"] / 2

@@ -13,8 +13,10 @@ from common.files import write_text
 from common.text.config import TextConfig
 from common.text.symbols import canonical_phone
 from common.torch_file import save_tensor
+from fastpitch.arg_parser import TrainingOptions
 from fastpitch.config import ModelConfig
-from fastpitch.data_function import FastPitchDataset, compute_statistics
+from fastpitch.data_function import FastPitchDataset
+from fastpitch.fine_tuning import compute_statistics
 from fastpitch.model import FastPitch
 from fastpitch.training_list import read_list, with_labels
 
@@ -40,10 +42,10 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def dataset(corpus: Path, **options) -> FastPitchDataset:
+def dataset(corpus: Path, *, n_speakers: int = 1, text: TextConfig | None = None) -> FastPitchDataset:
     entries = read_list(corpus, corpus / "list.txt", learned_alignment=False)
-    defaults = {"audio": AUDIO, "text": TextConfig(), "n_speakers": 1, "unknown_symbols": "error"}
-    return FastPitchDataset(corpus, entries, **defaults | options)
+    options = TrainingOptions(architecture=ModelConfig(n_speakers=n_speakers), dataset_path=corpus)
+    return FastPitchDataset(options, entries, audio=AUDIO, text=text or TextConfig())
 
 
 def refused(corpus: Path, index: int = 0, **options) -> str:

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from common.audio.pitch import PitchStatistics
 from common.nn.layers import mask_from_lengths
+from fastpitch.arg_parser import LossScales
 from fastpitch.config import ModelConfig
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
-from fastpitch.options import LossScales
 
 FOLDER = "fastpitch_1_0"
 PHASE = "fastpitch"

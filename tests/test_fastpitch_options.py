@@ -18,13 +18,13 @@ from common.files import write_json
 from common.options import add_options, read_options
 from common.synthesis.utterances import Controls
 from common.training.settings import TrainingSetup
+from fastpitch.arg_parser import InferenceOptions
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.fine_tuning import set_up_networks
 from fastpitch.loss_function import build_objective
 from fastpitch.model import FastPitch
-from fastpitch.options import InferenceOptions
-from fastpitch.prosody_transforms import EnergyTransform, PitchTransform, controls
+from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
 
@@ -138,7 +138,7 @@ def speaking(*argv: str, network: FastPitch | None = None, config: ModelConfig =
     parser = ArgumentParser()
     add_options(parser, InferenceOptions)
     options = read_options(parser.parse_args(list(argv)), InferenceOptions)
-    return controls(options, network or FastPitch(config), config, where=Path("voice.pt"))
+    return (network or FastPitch(config)).controls(options, where=Path("voice.pt"))
 
 
 def test_inference_options_become_controls(tmp_path: Path):

@@ -28,8 +28,8 @@ FIRST_1_1 = f"fastpitch_1_1/{next(iter(NEW), '')}"
 def test_a_published_checkpoint_says_how_its_text_and_audio_are_made(goldens: Path, name: str):
     checkpoint, layout = load_checkpoint(goldens / f"{name}.pt"), LAYOUTS[name]["config"]
     is_new = name.startswith("fastpitch_1_1")
-    assert (checkpoint.model, checkpoint.config["learned_alignment"]) == ("FastPitch", is_new)
-    assert checkpoint.config["symbol_type"] == layout.get("symbol_type", "char")
+    assert (checkpoint.model, checkpoint.config.learned_alignment) == ("FastPitch", is_new)
+    assert checkpoint.config.symbol_type == layout.get("symbol_type", "char")
     assert checkpoint.audio.n_mels == layout["n_mel_channels"]
     if checkpoint.text.input_type == "char":
         assert checkpoint.text.cleaners == (("english_cleaners_v2_1_1",) if is_new else ("english_cleaners",))

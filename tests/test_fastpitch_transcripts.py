@@ -23,9 +23,10 @@ from common.files import write_json, write_text
 from common.text.config import TextConfig
 from common.text.teacher import text_of_teacher
 from common.torch_file import save_tensor
-from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset
+from fastpitch.arg_parser import LossScales, TrainingOptions
+from fastpitch.data_function import FastPitchDataset, build_dataset, teacher_forced_dataset
+from fastpitch.fine_tuning import compute_statistics
 from fastpitch.model import FastPitch
-from fastpitch.options import LossScales, TrainingOptions
 
 RATE = 22050
 ALONE = Ranks().gather_over

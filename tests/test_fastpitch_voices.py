@@ -14,7 +14,7 @@ import inference
 import train
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.checkpoints.reading import load_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
 from common.files import read_json
@@ -24,8 +24,7 @@ from common.text.front_end import TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import energy_transform_custom
-from fastpitch.fine_tuning import start_from
-from fastpitch.initial_voice import voice_of
+from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
 from fastpitch.prosody_transforms import EnergyTransform
 from fastpitch.training_list import speaker_names
@@ -67,7 +66,7 @@ def test_a_corpus_of_two_speakers_trains_and_tells_them_apart_by_their_pitch(cor
     assert len((corpus / "train.txt").read_text().splitlines()) == 2 * (len(SENTENCES) - 1)
     held = load_checkpoint(voice)
     assert held.text.speakers == ("high", "low")
-    assert held.config["n_speakers"] == 2
+    assert held.config.n_speakers == 2
     mean, std = held.networks["fastpitch"]["pitch_mean"], held.networks["fastpitch"]["pitch_std"]
     assert mean[0] > 1.3 * mean[1]
     assert (std > 0).all()
@@ -172,7 +171,7 @@ def tiny_voice(path: Path, *, text: TextConfig, n_speakers: int = 1, **changes) 
     state = network.state_dict()
     state["pitch_mean"] += torch.arange(len(state["pitch_mean"])) + 200.0
     state["pitch_std"] += torch.arange(len(state["pitch_std"])) + 50.0
-    held = Checkpoint("FastPitch", to_plain(config), AudioConfig(), text, {"fastpitch": state})
+    held = Checkpoint("FastPitch", config, AudioConfig(), text, {"fastpitch": state})
     save_checkpoint(path, held)
     return state
 
@@ -181,7 +180,7 @@ def started(path: Path, *, text: TextConfig, speaking: set[str], n_speakers: int
     """A new tiny network that has started from the voice in ``path``, and the lines that it said."""
     tiny_voice(path.with_name("new.pt"), text=text, n_speakers=n_speakers, **changes)
     held = load_checkpoint(path.with_name("new.pt"))
-    network = build_networks(ModelConfig(**held.config), AudioConfig(), text)["fastpitch"]
+    network = build_networks(held.config, AudioConfig(), text)["fastpitch"]
     lines = start_from(network, voice_of(path, load_checkpoint(path)), text=text, speaking=speaking)
     return network.state_dict(), lines
 
@@ -257,7 +256,7 @@ def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new
     assert "'dora' starts from 'low'" in capsys.readouterr().out
     tuned, before = load_checkpoint(tmp_path / "FastPitch_checkpoint_1.pt"), load_checkpoint(voice)
     assert tuned.text.speakers == ("high", "low", "dora")
-    assert tuned.config | {"n_speakers": 2} == before.config
+    assert replace(tuned.config, n_speakers=2) == before.config
     assert tuned.training["iteration"] == 1  # of a new schedule
     ours, theirs = tuned.networks["fastpitch"], before.networks["fastpitch"]
     assert torch.equal(ours["pitch_mean"][:2], theirs["pitch_mean"])
@@ -273,7 +272,7 @@ def test_published_voices_are_fine_tuned(name: str, corpus: Path, goldens: Path,
     tuned = load_checkpoint(tmp_path / "FastPitch_checkpoint_1.pt")
     assert tuned.audio.n_mels == n_mels
     assert tuned.text.speakers == ("high", "low")
-    assert tuned.config["learned_alignment"]
+    assert tuned.config.learned_alignment
 
 
 def test_options_that_do_not_fit_the_voice_are_one_clear_line(corpus: Path, voice: Path, tmp_path: Path):

@@ -20,6 +20,7 @@ from common.distributed import Ranks
 from common.errors import InputError
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
+from fastpitch.arg_parser import TrainingOptions
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
 from scripts.benchmarks import feed
@@ -79,7 +80,7 @@ def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
 def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path):
     folder = make_corpus(tmp_path / "corpus", count=12)
     entries = read_list(folder, folder / "train.txt", learned_alignment=False)
-    data = FastPitchDataset(folder, entries, audio=AudioConfig(), text=TextConfig(), n_speakers=1)
+    data = FastPitchDataset(TrainingOptions(dataset_path=folder), entries, audio=AudioConfig(), text=TextConfig())
     sampler = GlobalBatchSampler(data.lengths, batch_size=2, accumulation=2, seed=3, ranks=Ranks())
     batches = {}
     for n_workers in (0, 2):

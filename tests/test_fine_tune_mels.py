@@ -27,6 +27,8 @@ from common.registry import get_model
 from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
+from hifigan.config import ModelConfig as HifiganConfig
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options
 
@@ -81,13 +83,13 @@ def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]
     """Each clip by itself, from its own durations and pitch."""
     corpus, path = voice
     checkpoint, spec = load_checkpoint(path), get_model("FastPitch")
-    config = from_plain(spec.config, checkpoint.config, where="")
-    networks = spec.build_networks(config, checkpoint.audio, checkpoint.text)
+    config = checkpoint.config
+    networks = spec.model.build_networks(config, checkpoint.audio, checkpoint.text)
     network = networks["fastpitch"].eval()
     network.load_state_dict((checkpoint.ema if ema else checkpoint.networks)["fastpitch"])
     mels = {}
     for name in ("train.txt", "val.txt"):
-        dataset = spec.inference.teacher_forced_dataset(
+        dataset = spec.data_function.teacher_forced_dataset(
             corpus,
             corpus / name,
             config=config,
@@ -126,7 +128,7 @@ def test_tacotron_2_makes_them_of_lists_of_mels_and_of_recordings(
 ):
     corpus = voice[0]
     network = tiny_network(n_mel_channels=80, n_symbols=148)
-    config = to_plain(replace(TACOTRON2, n_mel_channels=80, n_symbols=148))
+    config = replace(TACOTRON2, n_mel_channels=80, n_symbols=148)
     checkpoint = tmp_path / "Tacotron2_checkpoint_1.pt"
     weights = {"tacotron2": network.state_dict()}
     save_checkpoint(checkpoint, Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), weights))
@@ -141,9 +143,8 @@ def test_tacotron_2_makes_them_of_lists_of_mels_and_of_recordings(
         words = ["--checkpoint", checkpoint, "-d", corpus, "--filelist", tmp_path / f"{folder}.txt", "-bs", "3"]
         status = extract_mels.main([str(word) for word in (*words, "-o", tmp_path / folder)])
         assert status == (1 if folder == "wavs" else 0)
-        dataset = Tacotron2Dataset(
-            corpus, tmp_path / f"{folder}.txt", audio=AudioConfig(), text=TextConfig(), mels_from_disk=folder == "mels"
-        )
+        options = TrainingOptions(dataset_path=corpus, load_mel_from_disk=folder == "mels")
+        dataset = Tacotron2Dataset(options, tmp_path / f"{folder}.txt", audio=AudioConfig(), text=TextConfig())
         mels = mels_of(tmp_path / folder)
         assert mels.keys() == texts.keys()
         for item in [dataset[index] for index in range(len(texts))]:
@@ -198,7 +199,7 @@ def test_mels_that_would_be_mixed_or_do_not_fit_are_refused(voice: tuple[Path, P
     assert extract(voice, tmp_path / "a") == 0
     with pytest.raises(InputError, match=r"other settings: ema: True \(there\), False \(options\)"):
         extract(voice, tmp_path / "a", "--resume", "--no-ema")
-    checkpoint = replace(load_checkpoint(voice[1]), model="HiFi-GAN", config={})
+    checkpoint = replace(load_checkpoint(voice[1]), model="HiFi-GAN", config=HifiganConfig())
     save_checkpoint(tmp_path / "v.pt", checkpoint)
     with pytest.raises(CheckpointError, match="a checkpoint of HiFi-GAN, expected one of FastPitch or Tacotron2"):
         extract((voice[0], tmp_path / "v.pt"), tmp_path / "out")

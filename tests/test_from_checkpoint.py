@@ -74,7 +74,7 @@ def save_jasper(folder: Path) -> tuple[Path, str]:
     data = {"audio_dataset": rate, "filterbank_features": {**rate, "n_filt": 16}}
     encoder = {"in_feats": 16, "activation": "relu", "use_conv_masks": True, "blocks": blocks}
     network = {"encoder": encoder, "decoder": {"in_feats": 12}}
-    labels = list(load_checkpoint(folder / "jasper.pt").config["labels"])
+    labels = list(load_checkpoint(folder / "jasper.pt").config.labels)
     config = {"name": "Jasper", "labels": labels, "input_train": data, "input_val": data, "jasper": network}
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return folder / "jasper.pt", f"--model-config={folder / 'config.yaml'}"

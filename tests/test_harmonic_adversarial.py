@@ -29,7 +29,7 @@ def test_the_losses_are_hifigans_and_weigh_against_the_mel_loss_as_there():
     with torch.no_grad():
         sums = {phase: objective.numerators(phase, made, batch) for phase in ("discriminator", "harmonic")}
         alone = harmonic_objective().numerators("harmonic", made, batch)
-        real, generated = (wave[:2].unsqueeze(1) for wave in objective.make_sounds(made, batch))
+        real, generated = (wave[:2].unsqueeze(1) for wave in objective.generate(made, batch))
         outputs = [[made[name](wave) for wave in (real, generated)] for name in ("mpd", "msd")]
     pairs = [pair for both in outputs for pair in zip(*(output.scores for output in both), strict=True)]
     features = [pair for both in outputs for pair in zip(*(output.features for output in both), strict=True)]

@@ -18,7 +18,7 @@ from common.errors import InputError
 from common.precision import Precision
 from common.synthesis.loading import load_vocoder, load_voice
 from common.synthesis.options import SpeakingOptions, VoiceOptions
-from harmonic.options import InferenceOptions
+from harmonic.arg_parser import InferenceOptions
 from scripts.checkpoint_tools import inspect, strip
 
 N_FRAMES = 100

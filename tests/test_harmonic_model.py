@@ -15,8 +15,8 @@ from common.audio.mel import MelExtractor
 from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.config import AudioConfig
 from common.synthesis.vocoder import NetworkVocoder
-from harmonic.model import HarmonicVocoder, context_frames, vocoder_settings
-from harmonic.options import InferenceOptions
+from harmonic.arg_parser import InferenceOptions
+from harmonic.model import HarmonicVocoder
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 
 CPU = torch.device("cpu")
@@ -89,19 +89,6 @@ def test_corrections_bring_the_mel_near_the_wanted_one(audio: AudioConfig):
     assert errors[0] > 2 * errors[1] and errors[1] > errors[2]
 
 
-def test_an_utterance_of_a_batch_sounds_as_if_it_were_alone():
-    network, mel = small_network(), speech_mel(80)
-    batch = torch.cat([mel, torch.cat([mel[:, :, 20:70], torch.full((1, 80, 30), 3.0)], dim=2)])
-    waves = network.infer(batch, torch.tensor([80, 50]))
-    # Rounding of the pitch adds up in the phase, and more in that of high harmonics.
-    torch.testing.assert_close(waves[0], network.infer(mel)[0], atol=3e-3, rtol=0)
-    torch.testing.assert_close(waves[1, : 50 * 256], network.infer(mel[:, :, 20:70])[0], atol=3e-3, rtol=0)
-    track = network.track(batch, torch.tensor([80, 50]))
-    alone = network.track(batch[1:, :, :50])
-    torch.testing.assert_close(track[1:, :2, :50], alone[:, :2], atol=1e-3, rtol=1e-5)
-    assert (waves[1, 50 * 256 :] == 0).all()
-
-
 @pytest.mark.parametrize("n_frames", [1, 2, 3, 7])
 def test_the_shortest_mels_have_sound(n_frames: int):
     wave = small_network().infer(speech_mel(60)[:, :, :n_frames])
@@ -120,11 +107,8 @@ def test_the_noise_depends_on_the_seed_alone():
 
 
 def vocoder_of(network: HarmonicVocoder, audio: AudioConfig, corrections: int) -> NetworkVocoder:
-    settings = vocoder_settings(InferenceOptions(corrections), network.config, seed=3, where=None)
-    context = context_frames(network.config, audio)
-    return NetworkVocoder(
-        network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings, context=context
-    )
+    settings = network.settings(InferenceOptions(corrections), seed=3, where=None)
+    return NetworkVocoder(network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings)
 
 
 @pytest.mark.parametrize("corrections", [0, 2, 8])

@@ -23,9 +23,9 @@ from torch import Tensor, nn
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.loading import load_networks, load_weights
 from common.checkpoints.reading import load_checkpoint
-from common.config import AudioConfig, from_plain
+from common.config import AudioConfig
 from common.errors import CheckpointError, InputError
-from hifigan.config import PRESETS, ModelConfig
+from hifigan.config import PRESETS
 from hifigan.model import build_networks
 
 FOLDER = "hifigan/checkpoints"
@@ -51,7 +51,7 @@ def _payload(path: Path) -> dict:
 
 
 def _networks(checkpoint: Checkpoint, **changes) -> dict[str, nn.Module]:
-    config = replace(from_plain(ModelConfig, checkpoint.config, where="checkpoint"), **changes)
+    config = replace(checkpoint.config, **changes)
     alone = set(checkpoint.networks) == {"generator"}
     networks = build_networks(config, checkpoint.audio, None, inference=alone)
     load_weights(networks, checkpoint.networks, where="checkpoint")
@@ -106,11 +106,11 @@ def test_published_discriminators_score_as_their_authors_code(
 
 def test_full_size_checkpoints_are_of_the_published_models(folder: Path):
     authors, nvidia = load_checkpoint(folder / AUTHORS_FULL), load_checkpoint(folder / NVIDIA_FULL)
-    assert from_plain(ModelConfig, authors.config, where="authors") in PRESETS.values()
+    assert authors.config in PRESETS.values()
     ordered = replace(PRESETS["v1"], resblock_kernel_sizes=(11, 7, 3), msd_pooling_padding=1)
-    assert from_plain(ModelConfig, nvidia.config, where="nvidia") == ordered
+    assert nvidia.config == ordered
     for checkpoint in (authors, nvidia):
-        config = from_plain(ModelConfig, checkpoint.config, where="checkpoint")
+        config = checkpoint.config
         with torch.device("meta"):  # shapes alone: no memory, no random numbers
             networks = build_networks(config, checkpoint.audio, None)
         for name, network in networks.items():

@@ -36,8 +36,10 @@ def settings(*argv: str) -> TrainingSetup:
 def fine_tuning(*argv: str) -> TrainingSetup:
     """With --fine-tuning, from a trained vocoder."""
     command = read_command(parse_command_line([*REQUIRED, "--fine-tuning", *argv]))
-    trained = Checkpoint(model="HiFi-GAN", config={}, audio=AudioConfig(), text=None, networks={})
-    return command.spec.training.set_up(command.options, replace(command.request, resumed=(Path("x.pt"), trained)))
+    trained = Checkpoint(model="HiFi-GAN", config=ModelConfig(), audio=AudioConfig(), text=None, networks={})
+    return command.spec.training_setup.set_up(
+        command.options, replace(command.request, resumed=(Path("x.pt"), trained))
+    )
 
 
 def config(*argv: str) -> ModelConfig:
@@ -201,7 +203,7 @@ def test_one_pass_for_both_sounds_is_the_default_on_a_gpu():
         (("--no-concat-fwd",), True, False),
     ):
         command = read_command(parse_command_line([*REQUIRED, *words, *["--cuda"] * cuda]))
-        assert command.spec.training.set_up(command.options, command.request).options.concat_fwd is expected
+        assert command.spec.training_setup.set_up(command.options, command.request).options.concat_fwd is expected
 
 
 @pytest.mark.parametrize(("words", "expected"), [((), True), (("--amp", "--no-amp-grouped-conv"), False)])

@@ -18,7 +18,7 @@ import inference
 from common.audio.mel import SILENT_MEL, griffin_lim
 from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_json
 from common.logger import read_log
@@ -50,7 +50,7 @@ def averaged() -> FastPitch:
 def checkpoint(tmp_path_factory: pytest.TempPathFactory, network: FastPitch, averaged: FastPitch) -> Path:
     path = tmp_path_factory.mktemp("voice") / "FastPitch_checkpoint_1.pt"
     weights, ema = {"fastpitch": network.state_dict()}, {"fastpitch": averaged.state_dict()}
-    save_checkpoint(path, Checkpoint("FastPitch", to_plain(MODEL), AUDIO, TEXT, weights, ema=ema))
+    save_checkpoint(path, Checkpoint("FastPitch", MODEL, AUDIO, TEXT, weights, ema=ema))
     return path
 
 

@@ -36,9 +36,7 @@ def make_checkpoint(path: Path, **changes) -> Path:
     with torch.no_grad():
         network.duration_predictor.fc.bias.fill_(3.0)
         network.proj.bias.fill_(-4.0)
-    checkpoint = Checkpoint(
-        "FastPitch", to_plain(MODEL), AudioConfig(), TextConfig(), {"fastpitch": network.state_dict()}
-    )
+    checkpoint = Checkpoint("FastPitch", MODEL, AudioConfig(), TextConfig(), {"fastpitch": network.state_dict()})
     save_checkpoint(path, dataclasses.replace(checkpoint, **changes))
     return path
 

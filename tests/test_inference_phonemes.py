@@ -10,10 +10,11 @@ from torch import Tensor
 
 import inference
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from fastpitch.model import build_networks
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Dataset
 
 MODEL = dataclasses.replace(tiny_voice.SMALL, n_symbols=148)
@@ -29,7 +30,7 @@ def frames_of(folder: Path, text: TextConfig, line: str, *options: str) -> int:
         network.duration_predictor.fc.weight.zero_()
         network.duration_predictor.fc.bias.fill_(0.6931)  # log(1 + 1)
     weights = {"fastpitch": network.state_dict()}
-    config = to_plain(dataclasses.replace(MODEL, n_symbols=n_symbols))
+    config = dataclasses.replace(MODEL, n_symbols=n_symbols)
     save_checkpoint(folder / "voice.pt", Checkpoint("FastPitch", config, AudioConfig(), text, weights))
     (folder / "phrases.txt").write_text(f"{line}\n", encoding="utf-8")
     paths = ["-i", str(folder / "phrases.txt"), "-o", str(folder / "out"), "--fastpitch", str(folder / "voice.pt")]
@@ -60,7 +61,8 @@ def test_tacotron2_reads_other_words_as_phones_in_each_epoch(tmp_path: Path) -> 
 
     def drawn(epoch: int, seed: int = 1, p: float = 0.5) -> list[int]:
         text = dataclasses.replace(ENGLISH, p_arpabet=p)
-        dataset = Tacotron2Dataset(tmp_path, tmp_path / "list.txt", audio=AudioConfig(), text=text, seed=seed)
+        options = TrainingOptions(dataset_path=tmp_path, seed=seed)
+        dataset = Tacotron2Dataset(options, tmp_path / "list.txt", audio=AudioConfig(), text=text)
         return dataset.draw(0, epoch=epoch).tokens[0].tolist()
 
     assert drawn(1) == drawn(1)

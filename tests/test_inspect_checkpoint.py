@@ -16,6 +16,7 @@ from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_s
 
 from common.checkpoints.checkpoint import save_checkpoint, strip_checkpoint
 from common.checkpoints.reading import load_checkpoint
+from common.config import to_plain
 from common.errors import CheckpointError
 from scripts import checkpoint_tools
 from scripts.checkpoint_tools import inspect
@@ -53,7 +54,7 @@ def test_a_checkpoint_of_ours_is_described(tmp_path: Path, capsys: pytest.Captur
     assert (found["file"], found["bytes"]) == (str(path), path.stat().st_size)
     assert (found["model"], found["role"], found["layout"]) == ("FastPitch", "generator", "ours")
     assert found["foreign"] is False
-    assert (found["config"], found["audio"]["n_mels"]) == (held.config, 16)
+    assert (found["config"], found["audio"]["n_mels"]) == (to_plain(held.config), 16)
     assert (found["text"]["speakers"], found["training"], found["ema"]) == (["ann", "bob"], None, False)
     buffers = ("pitch_mean", "pitch_std", "inv_freq")
     trained = sum(v.numel() for k, v in held.networks["fastpitch"].items() if not k.endswith(buffers))

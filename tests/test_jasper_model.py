@@ -8,7 +8,7 @@ import pytest
 import torch
 from golden_files import group, read_golden
 from safetensors.torch import load_file
-from tiny_jasper import CASES, FORMS, SMALL, golden_network, lively, part, small_network, utterances
+from tiny_jasper import CASES, FORMS, SMALL, golden_network, lively, small_network, utterances
 from torch import nn
 
 from jasper.model import Jasper
@@ -66,21 +66,6 @@ def test_the_full_size_network_has_the_published_names_shapes_and_order(folder: 
     own = [(key, list(value.shape)) for key, value in network.state_dict().items()]
     assert own == [(key, entry["shape"]) for key, entry in published["state_dict"].items()]
     assert sum(parameter.numel() for parameter in network.parameters()) == published["n_params"]
-
-
-@torch.no_grad()
-def test_an_utterance_alone_equals_itself_in_a_batch():
-    network = small_network()
-    batch = utterances([4000, 3200, 2411, 1601])
-    heard = network.features(batch.waves, batch.wave_lengths)
-    together = network.infer(heard.features, heard.lengths)
-    for index in range(4):
-        alone = part(batch, slice(index, index + 1))
-        own = network.features(alone.waves, alone.wave_lengths)
-        out = network.infer(own.features, own.lengths)
-        length = int(out.lengths)
-        assert length == int(together.lengths[index]) == SMALL.n_outputs(int(own.lengths))
-        torch.testing.assert_close(out.log_probs[0, :length], together.log_probs[index, :length], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("form", FORMS)

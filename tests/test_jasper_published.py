@@ -13,12 +13,11 @@ from safetensors.torch import load_file
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.checkpoints.loading import load_networks
 from common.checkpoints.reading import load_checkpoint
-from common.config import from_plain, to_plain
 from common.errors import CheckpointError
 from common.registry import get_model
 from common.training.optim import Novograd, load_state_by_name
 from common.training.start import _check_fits
-from jasper.model import Jasper, ModelConfig
+from jasper.model import Jasper
 from jasper.yaml_config import CONFIGS, load_config
 from scripts.checkpoint_tools import convert
 
@@ -41,7 +40,7 @@ def test_keys_of_the_first_version_are_those_of_the_second(folder: Path):
 
 def test_the_full_size_checkpoint_is_of_the_full_size_network(folder: Path):
     found = load_checkpoint(FULL, training=False)
-    config = from_plain(ModelConfig, found.config, where="x.pt")
+    config = found.config
     assert config == load_config(CONFIGS / "jasper10x5dr_speca.yaml").model
     assert found.audio == config.features.audio
     with torch.device("meta"):
@@ -55,7 +54,7 @@ def test_the_optimizers_state_goes_to_the_parameters_it_was_of(folder: Path):
     layout = read_golden(folder / "checkpoints.json", "layout", EPOCH.name)
     found = load_checkpoint(EPOCH)
     assert (found.training["epoch"], found.training["iteration"]) == (layout["epoch"], layout["step"])
-    network = Jasper(from_plain(ModelConfig, found.config, where="x.pt"))
+    network = Jasper(found.config)
     named = {f"jasper.{name}": parameter for name, parameter in network.named_parameters()}
     optimizer = Novograd(named.values(), 0.01, weight_decay=1e-3)
     load_state_by_name(optimizer, found.training["optimizers"]["jasper"], named, where="x.pt")
@@ -71,9 +70,9 @@ def test_the_optimizers_state_goes_to_the_parameters_it_was_of(folder: Path):
 
 def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folder: Path, tmp_path: Path):
     found = load_checkpoint(BEST)
-    config = from_plain(ModelConfig, found.config, where="x.pt")
+    config = found.config
     other = replace(config, use_conv_masks=False, blocks=tuple(replace(block, dropout=0.77) for block in config.blocks))
-    template = Checkpoint(model="Jasper", config=to_plain(other), audio=found.audio, text=None, networks={})
+    template = Checkpoint(model="Jasper", config=other, audio=found.audio, text=None, networks={})
     _check_fits(template, found, get_model("Jasper"), where=Path("x.pt"), adaptable=())
     save_checkpoint(tmp_path / "again.pt", found)
     assert load_checkpoint(tmp_path / "again.pt").assumed_config == found.assumed_config
@@ -96,14 +95,14 @@ def yaml_of(folder: Path, path: Path, **changes: str) -> Path:
 def test_a_checkpoint_is_converted_with_its_yaml_file(folder: Path, tmp_path: Path):
     convert([str(EPOCH), str(tmp_path / "a.pt"), "--config", str(yaml_of(folder, tmp_path / "a.yaml"))])
     plain, given = load_checkpoint(EPOCH), load_checkpoint(tmp_path / "a.pt")
-    configs = [from_plain(ModelConfig, one.config, where="a.pt") for one in (given, plain)]
+    configs = [one.config for one in (given, plain)]
     assert configs[0] == configs[1]
     assert (given.audio, given.assumed, given.assumed_config) == (plain.audio, (), ())
     assert plain.assumed and plain.assumed_config and given.training["epoch"] == plain.training["epoch"]
     other = yaml_of(folder, tmp_path / "b.yml", use_conv_masks="false", window="hamming", window_stride="0.0125")
     convert([str(EPOCH), str(tmp_path / "b.pt"), "--config", str(other)])
     found = load_checkpoint(tmp_path / "b.pt")
-    config = from_plain(ModelConfig, found.config, where="b.pt")
+    config = found.config
     assert (config.use_conv_masks, config.features.window, found.audio.hop_length) == (False, "hamming", 200)
     tensors = load_file(folder / "checkpoints_expected.safetensors")
     names = {"a.pt": True, "b.pt": False}  # padding is masked as the stored numbers have it, or not

@@ -11,8 +11,8 @@ from tiny_models import logged, without_samples
 import train
 from common.audio.wav import save_wav
 from common.errors import InputError
+from jasper.arg_parser import TrainingOptions
 from jasper.data_function import JasperDataset
-from jasper.options import TrainingOptions
 from jasper.yaml_config import load_config
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from common.nn import kernels
-from fastpitch.alignment_search import best_moves
+from common.nn.alignment_search import best_moves
 
 triton = pytest.importorskip("triton")
 SIZES = [(1, 3, 1), (12, 3, 5), (30, 2, 17), (5, 2, 8)]  # frames, utterances, tokens

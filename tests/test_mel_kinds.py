@@ -23,12 +23,14 @@ from common.config import AudioConfig, audio_preset, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.files import read_json, write_json
 from common.text.config import TextConfig
-from hifigan.config import PRESETS, PUBLISHED_MELS
+from fastpitch.config import ModelConfig
+from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig as HifiganConfig
 from hifigan.training_setup import fitting_rates
 from scripts.datasets import describe_mels
 from tests.tiny import TINY_OPTIONS as TINY_FASTPITCH
 
 PUBLISHED = AudioConfig(**PUBLISHED_MELS)
+VOCODER = HifiganConfig()
 WIDE = replace(AudioConfig(), n_mels=100, mel_fmax=11000.0)  # a kind that no model has by default
 MODELS = {"FastPitch": ("--learned-alignment",), "Tacotron2": (), "HiFi-GAN": (), "WaveGlow": ()}
 
@@ -59,7 +61,7 @@ def test_windows_are_about_as_long_at_every_rate():
 
 def save_voice(path: Path, audio: AudioConfig, **fields: object) -> Path:
     """What a checkpoint says of its mels, without weights."""
-    save_checkpoint(path, Checkpoint("FastPitch", {}, audio, TextConfig(), {}, **fields))
+    save_checkpoint(path, Checkpoint("FastPitch", ModelConfig(), audio, TextConfig(), {}, **fields))
     return path
 
 
@@ -106,7 +108,7 @@ def test_a_vocoder_is_trained_for_a_voice(model: str, corpus: Path, tmp_path: Pa
     save_checkpoint(stripped, strip_checkpoint(replace(checkpoint, networks=networks, ema=networks)))
     assert audio_of(model, corpus, "--for-voice", stripped) == WIDE
     vocoder = tmp_path / "vocoder.pt"
-    save_checkpoint(vocoder, replace(load_checkpoint(voice), model="HiFi-GAN"))
+    save_checkpoint(vocoder, replace(load_checkpoint(voice), model="HiFi-GAN", config=VOCODER))
     with pytest.raises(InputError, match="a checkpoint of HiFi-GAN, expected one of FastPitch or Tacotron2"):
         audio_of(model, corpus, "--for-voice", vocoder)
 
@@ -129,7 +131,8 @@ def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Pat
     output = corpus / "out"
     for epoch in (9, 10):
         checkpoint = load_checkpoint(save_voice(tmp_path / "voice.pt", PUBLISHED))
-        save_checkpoint(output / f"HiFi-GAN_checkpoint_{epoch}.pt", replace(checkpoint, model="HiFi-GAN"))
+        trained = replace(checkpoint, model="HiFi-GAN", config=VOCODER)
+        save_checkpoint(output / f"HiFi-GAN_checkpoint_{epoch}.pt", trained)
     assert audio_of("HiFi-GAN", corpus, "--resume") == PUBLISHED
     assert audio_of("HiFi-GAN", corpus, "--checkpoint-path", output / "HiFi-GAN_checkpoint_9.pt") == PUBLISHED
     (output / "HiFi-GAN_checkpoint_10.pt").write_bytes(b"cut off")  # training resumes from the one before it

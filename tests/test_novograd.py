@@ -8,7 +8,7 @@ from golden_files import listed, read_case, read_golden
 from torch import nn
 
 from common.training.optim import Novograd
-from jasper.options import TrainingOptions
+from jasper.arg_parser import TrainingOptions
 from jasper.training_setup import jasper_schedule
 
 FOLDER = "jasper"

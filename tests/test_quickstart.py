@@ -10,7 +10,7 @@ import torch
 from shell import ROOT
 
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.errors import InputError
 from common.evaluation.metrics import Figures
 from common.synthesis.phrases import read_phrases
@@ -92,5 +92,5 @@ def save_vocoder(path: Path, audio: AudioConfig) -> Path:
     torch.manual_seed(0)
     config = ModelConfig(upsample_initial_channel=16, resblock_kernel_sizes=(3,), resblock_dilation_sizes=((1, 3, 5),))
     generator = build_networks(config, audio, None, inference=True)["generator"]
-    save_checkpoint(path, Checkpoint("HiFi-GAN", to_plain(config), audio, None, {"generator": generator.state_dict()}))
+    save_checkpoint(path, Checkpoint("HiFi-GAN", config, audio, None, {"generator": generator.state_dict()}))
     return path

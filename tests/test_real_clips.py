@@ -117,7 +117,7 @@ def test_every_model_trains_on_the_lines_of_ljspeechs_own_metadata(model: str, s
     config = str(ROOT / "jasper/configs/jasper10x5dr_speca.yaml")
     own = {"FastPitch": ["--learned-alignment"], "Jasper": ["--model-config", config]}.get(model, [])
     setup = set_up("-m", model, "-d", str(tmp_path), "-o", str(tmp_path / "out"), *lists, *own)
-    dataset = get_model(model).training.build_dataset(
+    dataset = get_model(model).data_function.build_dataset(
         setup.options, [tmp_path / "metadata.csv"], audio=setup.audio, text=setup.text, training=False
     )
     assert len(dataset) == 3 and all(length > 0 for length in dataset.lengths)

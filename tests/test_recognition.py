@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,9 +24,9 @@ from common.logger import read_log
 from common.precision import Precision
 from common.recognition.command import time_figures
 from common.recognition.recognizer import Recognizer, SpeechItem, load_recognizer
-from common.registry import RecognizerSpec, get_model
+from common.registry import get_model
+from jasper.arg_parser import InferenceOptions
 from jasper.model import JasperOutput
-from jasper.options import InferenceOptions
 
 
 @pytest.fixture
@@ -147,12 +148,8 @@ def made_up_speech(lengths: list[int]) -> list[SpeechItem]:
 
 
 def made_up_recognizer(transcribe: Callable[[Tensor, Tensor], list[str]], **settings: Any) -> Recognizer:
-    spec = RecognizerSpec(
-        open_speech=lambda options, network, *, sources, folder, max_duration: made_up_speech([]),
-        prepare=lambda wave, options: wave,
-        transcribe=lambda network, waves, lengths, options: (network(waves, lengths), list(waves)),
-    )
-    return Recognizer(spec, transcribe, sampling_rate=RATE, settings=None, precision=Precision(), **settings)
+    network = SimpleNamespace(transcribe=lambda waves, lengths, options: (transcribe(waves, lengths), list(waves)))
+    return Recognizer(network, sampling_rate=RATE, settings=None, precision=Precision(), **settings)
 
 
 def test_waves_of_any_rate_and_files_are_transcribed_alike(sung_run: Path):

@@ -29,7 +29,7 @@ from training_setup import parsed
 
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.checkpoints.reading import load_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.errors import InputError
 from common.files import read_json
 from common.text.config import TextConfig
@@ -50,7 +50,7 @@ class Walk:
 def save_tacotron2(path: Path) -> None:
     """A tiny Tacotron 2 as a teacher of durations."""
     size = {"n_mel_channels": 80, "n_symbols": 148}
-    config = to_plain(dataclasses.replace(TINY_TACOTRON2, **size))
+    config = dataclasses.replace(TINY_TACOTRON2, **size)
     networks = {"tacotron2": tiny_network(**size).state_dict()}
     save_checkpoint(path, Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), networks))
 
@@ -60,7 +60,7 @@ def save_waveglow(path: Path, audio: AudioConfig) -> None:
     config = WaveGlowConfig(n_flows=2, n_early_every=2, wn_layers=1, wn_channels=256)
     torch.manual_seed(0)
     networks = {name: network.state_dict() for name, network in build_networks(config, audio, None).items()}
-    save_checkpoint(path, Checkpoint("WaveGlow", to_plain(config), audio, None, networks))
+    save_checkpoint(path, Checkpoint("WaveGlow", config, audio, None, networks))
 
 
 @pytest.fixture(scope="module")

@@ -15,18 +15,17 @@ import httpx
 import openai
 import pytest
 import soundfile
-import tiny_jasper
 import tiny_served
 import torch
 from limits import HANG_LIMIT
 
 from common.audio.wav import resample
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.config import to_plain
 from common.errors import OptionError
+from common.recognition.recognizer import Transcription
 from common.serving.app import Service
 from common.serving.options import Limits
 from common.serving.sound import Encoder
+from common.serving.transcripts import transcript_answer
 from common.synthesis.speech import subtitles
 
 TEXT = "go on. and a longer sentence, of several words!"
@@ -34,14 +33,7 @@ TEXT = "go on. and a longer sentence, of several words!"
 
 @pytest.fixture(scope="module")
 def folder(make_once) -> Path:
-    def make(folder: Path) -> None:
-        tiny_served.make_checkpoints(folder)
-        config = to_plain(tiny_jasper.SMALL)
-        weights = {"jasper": tiny_jasper.small_network().state_dict()}
-        audio = tiny_jasper.SMALL.features.audio
-        save_checkpoint(folder / "ear.pt", Checkpoint("Jasper", config, audio, None, weights))
-
-    return make_once("served", make)
+    return make_once("served_with_recognizer", tiny_served.make_with_recognizer)
 
 
 @pytest.fixture(scope="module")
@@ -152,10 +144,52 @@ def test_subtitles_are_answered_of_texts_and_of_recordings(served):
         answer = served.client.audio.speech.create(model="tts-1", voice="alloy", input=text, response_format=kind)
         assert answer.response.headers["content-type"].startswith(media)
         assert answer.content.decode() == subtitles(expected, kind)
-        found = served.http.post(
-            "/v1/audio/transcriptions", files={"file": ("a.wav", recording())}, data={"response_format": kind}
+        found, verbose = (
+            served.http.post("/v1/audio/transcriptions", files={"file": recording()}, data={"response_format": form})
+            for form in (kind, "verbose_json")
         )
-        assert "00:00:00" in found.text and "--> 00:00:00" in found.text
+        assert found.status_code == 200 and found.text.count("-->") == len(verbose.json()["segments"])
+
+
+def heard(text: str, frames: list[int], *, n_frames: int) -> Transcription:
+    """A transcript whose characters CTC emits for two frames each from these ones on, of frames of 0.02 s."""
+    labels = sorted(set(text))
+    scores = torch.zeros(n_frames, len(labels) + 1)
+    scores[:, -1] = 1.0
+    for character, frame in zip(text, frames):
+        scores[frame : frame + 2, labels.index(character)] = 2.0
+    return Transcription("a.wav", text, None, 0.02 * n_frames, scores)
+
+
+def test_a_transcript_has_a_cue_for_each_group_of_words_between_pauses():
+    found = heard("go on no", [5, 10, 13, 16, 20, 23, 100, 110], n_frames=200)
+    assert [(one, round(start, 2), round(end, 2)) for one, start, end in found.words] == [
+        ("go", 0.1, 0.24),
+        ("on", 0.32, 0.44),
+        ("no", 2.0, 2.24),
+    ]
+    assert transcript_answer(found, "srt").body.decode() == (
+        "1\n00:00:00,100 --> 00:00:00,440\ngo on\n\n2\n00:00:02,000 --> 00:00:02,240\nno\n"
+    )
+    body = json.loads(transcript_answer(found, "verbose_json").body)
+    assert [one["text"] for one in body["segments"]] == ["go on", "no"]
+    assert [one["word"] for one in body["words"]] == ["go", "on", "no"]
+    many = "la " * 39 + "la"
+    cues = transcript_answer(heard(many, list(range(0, 10 * len(many), 10)), n_frames=10 * len(many)), "vtt")
+    assert cues.body.decode().count("-->") > 3
+
+
+def test_a_transcript_without_times_is_one_cue():
+    found = Transcription("a.wav", "go on", None, 1.5)
+    assert transcript_answer(found, "srt").body.decode() == "1\n00:00:00,000 --> 00:00:01,500\ngo on\n"
+    assert transcript_answer(Transcription("a.wav", "", None, 1.5), "srt").body.decode() == ""
+
+
+def test_what_will_be_said_is_shown_in_words_and_phones(served):
+    answer = speak(served, input="Go on. No #.", show=True).json()
+    assert answer["utterances"] == [{"words": "go on.", "phones": ""}, {"words": "no #.", "phones": ""}]
+    assert "'#'" in answer["warning"]
+    refused(speak(served, input="<speak>", show=True), 400, "input")
 
 
 def test_the_openai_client_streams_and_sets_the_speed(served):
@@ -203,6 +237,8 @@ def test_compressed_formats_hold_the_same_sound(served, form: str):
     expected = resample(offline(served), ratio=rate / 22050)
     if form == "flac":
         assert_same(wave, expected)
+    if form == "mp3":
+        assert answer.content == served.http.post("/v1/audio/speech", json={"input": TEXT, "voice": "ann"}).content
     assert -1100 <= len(wave) - len(expected) <= more  # a Vorbis decoder of FFmpeg's leaves out the last block
     assert correlation(wave, expected) > 0.9
 
@@ -216,12 +252,6 @@ def test_the_first_piece_of_sound_has_bytes_in_formats_that_stream(served, form:
 def test_formats_whose_package_is_missing_are_refused_in_one_line(served, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "av", None)
     refused(speak(served, input=TEXT, response_format="opus"), 400, "response_format: opus and aac need the package av")
-
-
-def test_without_a_format_the_answer_is_an_mp3(served):
-    given = served.client.audio.speech.create(model="tts-1", voice="alloy", input=TEXT)
-    assert given.response.headers["content-type"] == "audio/mpeg"
-    assert given.content == speak(served, input=TEXT, response_format="mp3").content
 
 
 def correlation(first: torch.Tensor, second: torch.Tensor) -> float:
@@ -295,7 +325,7 @@ def test_a_text_is_said_like_an_uploaded_recording_or_the_answer_says_why_not(se
     assert sum(row["frames"] for row in rows) * 256 == pytest.approx(44100, abs=512)
     mean = float(served.models.voice.synthesizer.network.pitch_mean[0])
     assert {round(row["pitch"] / mean, 1) for row in rows if row["pitch"]} == {1.0}
-    refused(speak(served, input="la.", like="?"), 400, "like: expected a sound file in base64")
+    refused(speak(served, input="la.", like="abc"), 400, "like: ")
     refused(speak(served, input="la.", like="bm90aGluZw=="), 400, "like: no sound file")
     slow = base64.b64encode(recording(rate=10, seconds=1.0, form="FLAC")).decode()
     refused(speak(served, input="la.", like=slow), 400, "like: 10 Hz")

@@ -41,7 +41,7 @@ def test_inference_speaks_a_text_and_says_which_voice_does(filled: Path, tmp_pat
     assert inference.main(["--text", "good day.", "-o", str(tmp_path / "speech.wav")]) == 0
     assert soundfile.info(tmp_path / "speech.wav").frames > 1000
     out = capsys.readouterr().out
-    assert f"no checkpoint is given: {filled / loading.VOICE} speaks through {filled / loading.VOCODER}\n" in out
+    assert f"no voice is given: {filled / loading.VOICE}\n" in out and f"{filled / loading.VOCODER}\n" in out
     assert "Griffin-Lim" not in out
 
 
@@ -97,7 +97,7 @@ def test_load_voice_and_the_server_use_them(filled: Path, capsys):
     assert load_voice(vocoder=filled / loading.VOCODER, device="cpu").synthesizer.vocoder.name == "hifigan"
     models = load_models(["--cpu"])
     assert models.voice_name == "lj-small" and models.voice.synthesizer.vocoder.name == "hifigan"
-    assert "speaks through" in capsys.readouterr().out
+    assert "no voice is given" in capsys.readouterr().out
 
 
 def test_the_script_speaks_its_first_word():
@@ -133,7 +133,7 @@ def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own
 def test_the_shipped_voice_speaks_through_a_vocoder_of_ones_own(filled: Path, tmp_path: Path, capsys):
     mine = save_vocoder(tmp_path / "mine.pt")
     assert inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--hifigan", str(mine)]) == 0
-    assert f"no voice is given: {filled / loading.VOICE} speaks through {mine}\n" in capsys.readouterr().out
+    assert f"no voice is given: {filled / loading.VOICE}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--text", "good day."], ["-i", "-"], ["--text", "hi", "--quiet"]])

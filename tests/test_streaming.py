@@ -21,6 +21,7 @@ from common.config import AudioConfig
 from common.precision import Precision
 from common.synthesis.command import first_sound
 from common.synthesis.loading import load_vocoder
+from common.synthesis.networks import VocoderSettings
 from common.synthesis.options import SpeakingOptions, VoiceOptions
 from common.synthesis.vocoder import (
     FIRST_FRAMES,
@@ -32,10 +33,10 @@ from common.synthesis.vocoder import (
 )
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import Generator, context_frames, to_torchscript
-from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context, vocoder_settings
-from waveglow.options import InferenceOptions
+from waveglow.arg_parser import InferenceOptions
+from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context
 
-CONTEXT = context_frames(MODEL, AUDIO)
+CONTEXT = context_frames(MODEL)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)
 
 
@@ -65,7 +66,7 @@ def loud(network: Generator) -> Generator:
 
 
 def vocoder_of(network: nn.Module, audio: AudioConfig = AUDIO, **options) -> NetworkVocoder:
-    options = {"autocast": nullcontext, "context": CONTEXT} | options
+    options = {"autocast": nullcontext, "settings": VocoderSettings(context=CONTEXT)} | options
     return NetworkVocoder(network, audio, name="x", device=CPU, **options)
 
 
@@ -87,7 +88,7 @@ def error_of(vocoder: Vocoder, mel: Tensor) -> float:
 )
 def test_the_context_of_hifigan_is_how_far_its_samples_depend_on_the_mel(config: ModelConfig):
     narrow = ModelConfig(**vars(config) | {"upsample_initial_channel": 2 ** len(config.upsample_rates)})
-    hop, context = prod(config.upsample_rates), context_frames(config, AUDIO)
+    hop, context = prod(config.upsample_rates), context_frames(config)
     torch.manual_seed(0)
     network = loud(Generator(narrow))
     middle = context + 3
@@ -125,13 +126,14 @@ def test_pieces_of_any_shape_of_hifigan_are_the_whole(shape: str):
     torch.manual_seed(0)
     network = loud(Generator(config))
     network.prepare_for_inference()
-    vocoder = vocoder_of(network, audio, context=context_frames(config, audio), denoising_strength=0.1)
+    settings = network.settings(None, seed=0, where=Path("v.pt"))
+    vocoder = vocoder_of(network, audio, settings=settings, denoising_strength=0.1)
     assert error_of(vocoder, mel_of(140, 4)) < 1e-5
 
 
 def test_less_context_than_the_network_and_the_denoiser_have_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
     mel = mel_of(150)
-    assert error_of(vocoder_of(loud(ready(0)), context=CONTEXT - 2), mel) > 1e-4
+    assert error_of(vocoder_of(loud(ready(0)), settings=VocoderSettings(context=CONTEXT - 2)), mel) > 1e-4
     vocoder = vocoder_of(loud(ready(0)), denoising_strength=0.3)
     monkeypatch.setattr(vocoder._denoiser, "context", 0)
     assert error_of(vocoder, mel) > 1e-4
@@ -161,7 +163,7 @@ def waveglow_of(shape: str) -> tuple[WaveGlow, int, AudioConfig]:
     config = replace(SMALL, **changes)
     torch.manual_seed(0)
     audio = AudioConfig(n_mels=config.n_mel_channels, hop_length=hop, win_length=4 * hop, filter_length=4 * hop)
-    return lively(WaveGlow(config, hop_length=hop)), waveglow_context(config, audio), audio
+    return lively(WaveGlow(config, hop_length=hop)), waveglow_context(config, hop), audio
 
 
 @of_every_waveglow
@@ -185,11 +187,11 @@ def test_the_context_of_waveglow_is_how_far_its_samples_depend_on_the_mel(shape:
 def test_pieces_of_waveglow_are_the_whole_with_and_without_denoiser(shape: str, denoising_strength: float):
     network, context, audio = waveglow_of(shape)
     network.prepare_for_inference()
-    settings = vocoder_settings(InferenceOptions(), network.config, seed=3, where=Path("v.pt"))
-    vocoder = vocoder_of(network, audio, context=context, settings=settings, denoising_strength=denoising_strength)
+    settings = network.settings(InferenceOptions(), seed=3, where=Path("v.pt"))
+    vocoder = vocoder_of(network, audio, settings=settings, denoising_strength=denoising_strength)
     for n_frames in (1, FIRST_FRAMES + context, FIRST_FRAMES + context + 1, 4 * context + 50):
         assert error_of(vocoder, mel_of(n_frames, audio.n_mels)) < 1e-5
-    blind = vocoder_of(network, audio, context=context, settings=replace(settings, positional=False))
+    blind = vocoder_of(network, audio, settings=replace(settings, positional=False))
     assert error_of(blind, mel_of(4 * context + 50, audio.n_mels)) > 1e-2  # the noise of other positions
 
 
@@ -214,7 +216,7 @@ def test_a_piece_is_computed_when_it_is_asked_for():
 
 def test_a_vocoder_that_does_not_say_what_it_reads_and_griffin_lim_have_one_piece():
     mel = mel_of(60)
-    for vocoder in (vocoder_of(ready(0), context=None), GriffinLimVocoder(AUDIO, seed=0, n_iter=2)):
+    for vocoder in (vocoder_of(ready(0), settings=VocoderSettings()), GriffinLimVocoder(AUDIO, seed=0, n_iter=2)):
         assert len(list(vocoder.stream(mel))) == 1
         assert error_of(vocoder, mel) == 0
 

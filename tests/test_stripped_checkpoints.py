@@ -13,9 +13,7 @@ from common.checkpoints.checkpoint import save_checkpoint, saved_checkpoints, st
 from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError
-from fastpitch.config import ModelConfig
-from fastpitch.fine_tuning import start_from
-from fastpitch.initial_voice import voice_of
+from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import FastPitch
 from scripts.checkpoint_tools import strip
 
@@ -89,7 +87,7 @@ def test_a_stripped_voice_speaks_and_begins_a_new_one_as_the_whole_does(
         mels.append(torch.load(tmp_path / path.stem / "mels" / "a.pt"))
         voice = voice_of(path, load_checkpoint(path))
         torch.manual_seed(0)
-        network = FastPitch(ModelConfig(**load_checkpoint(path).config))
+        network = FastPitch(load_checkpoint(path).config)
         start_from(network, voice, text=voice.text, speaking=())
         states.append(network.state_dict())
     assert torch.equal(*mels)

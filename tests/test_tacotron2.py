@@ -21,11 +21,11 @@ from torch import Tensor
 from common.config import from_plain
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
+from tacotron2.arg_parser import InferenceOptions
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.decoder import PRENET_LAYERS
+from tacotron2.decoder import PRENET_LAYERS, DecoderStep
 from tacotron2.inference import durations_from_alignments
 from tacotron2.model import ModelConfig, Tacotron2
-from tacotron2.step import DecoderStep
 
 FOLDER = "tacotron2"
 TEACHER_FORCED = {"atol": 3e-5, "rtol": 0}
@@ -70,8 +70,8 @@ def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_
     memory, padding = network.encode(given["text_padded"], given["input_lengths"])
     torch.testing.assert_close(memory, inter["encoder_outputs"], **TEACHER_FORCED)
     assert torch.equal(memory[padding], torch.zeros_like(memory[padding]))
-    parts = network.decoder.prepare(memory)
-    torch.testing.assert_close(parts.processed, inter["processed_memory"], **TEACHER_FORCED)
+    processed = network.decoder.attention_layer.memory_layer(memory)
+    torch.testing.assert_close(processed, inter["processed_memory"], **TEACHER_FORCED)
     n_steps = len({key.split(".")[0] for key in inter if key.startswith("step")})
     assert n_steps
     step = DecoderStep(network.decoder, torch.float32)
@@ -81,7 +81,7 @@ def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_
     (n_batch, n_tokens, n_context), config = memory.shape, network.config
     widths = [*[config.attention_rnn_dim] * 2, *[config.decoder_rnn_dim] * 2, n_context, n_tokens, n_tokens]
     states = [torch.zeros(n_batch, width) for width in widths]
-    frame, processed = torch.ones(n_batch, config.n_mel_channels), parts.processed.transpose(1, 2)
+    frame, processed = torch.ones(n_batch, config.n_mel_channels), processed.transpose(1, 2)
     names = ["attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "attention_context"]
     names += ["attention_weights", "attention_weights_cum"]
     for number in range(n_steps):
@@ -203,6 +203,6 @@ def test_an_utterance_has_at_least_one_frame_and_is_not_finished_at_the_last_ste
     network, batch = tiny_network(), tiny_batch([(6, 1), (9, 1)])
     with torch.no_grad():
         network.decoder.gate_layer.linear_layer.bias.fill_(bias)
-    out = network.infer(batch.tokens, batch.token_lengths, Controls(max_decoder_steps=70))
+    out = network.infer(batch.tokens, batch.token_lengths, Controls(options=InferenceOptions(max_decoder_steps=70)))
     assert (out.finished.tolist(), out.lengths.tolist()) == ([finished] * 2, [n_frames] * 2)
     assert out.mel.shape == (2, TINY.n_mel_channels, n_frames) and out.frames.sum(1).tolist() == [n_frames] * 2

@@ -14,6 +14,7 @@ from common.config import AudioConfig
 from common.data.batch import join_batches
 from common.errors import InputError
 from common.text.config import TextConfig
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 
 TEXT = TextConfig(cleaners=("english_cleaners",))
@@ -22,7 +23,8 @@ TEXT = TextConfig(cleaners=("english_cleaners",))
 def read(folder: Path, *lines: str, mels: bool = False, audio: AudioConfig | None = None) -> Tacotron2Dataset:
     path = folder / "list.txt"
     path.write_text("".join(f"{line}\n" for line in lines))
-    return Tacotron2Dataset(folder, path, audio=audio or AudioConfig(), text=TEXT, mels_from_disk=mels)
+    options = TrainingOptions(dataset_path=folder, load_mel_from_disk=mels)
+    return Tacotron2Dataset(options, path, audio=audio or AudioConfig(), text=TEXT)
 
 
 @pytest.fixture

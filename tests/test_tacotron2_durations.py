@@ -29,6 +29,7 @@ from common.synthesis.utterances import MelOutput
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from common.torch_file import load_tensor
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Dataset
 from tacotron2.model import Tacotron2
 
@@ -52,7 +53,7 @@ def new_network(seed: int = 0) -> Tacotron2:
 
 
 def save(path: Path, network: Tacotron2, **changes) -> Path:
-    config = to_plain(replace(TINY, **OPTIONS))
+    config = replace(TINY, **OPTIONS)
     checkpoint = Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), {"tacotron2": network.state_dict()})
     save_checkpoint(path, replace(checkpoint, **changes))
     return path
@@ -115,7 +116,9 @@ def same(first: dict[str, dict[str, Tensor]], second: dict[str, dict[str, Tensor
 
 def alone(network: Tacotron2, corpus: Path) -> dict[str, MelOutput]:
     """What the network makes of each clip by itself."""
-    dataset = Tacotron2Dataset(corpus, corpus / "train.txt", audio=AudioConfig(), text=TextConfig())
+    dataset = Tacotron2Dataset(
+        TrainingOptions(dataset_path=corpus), corpus / "train.txt", audio=AudioConfig(), text=TextConfig()
+    )
     outputs = {}
     for item in map(dataset.__getitem__, range(len(dataset))):
         with torch.inference_mode():

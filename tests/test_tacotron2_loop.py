@@ -1,7 +1,5 @@
 """The decoder's loop with its own backward pass against a plain one that autograd goes through."""
 
-from typing import Any
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,7 +7,6 @@ from tiny_tacotron2 import TINY, tiny_network, without_dropout
 from torch import Tensor
 
 from tacotron2.decoder import Decoded, Decoder
-from tacotron2.teacher_forcing import Lstm
 
 SIZES = {"n_batch": 3, "n_tokens": 7, "n_frames": 11}
 LENGTHS = torch.tensor([7, 4, 1])
@@ -72,46 +69,7 @@ def gradients(decode, decoder: Decoder, used: tuple[str, ...]) -> dict[str, Tens
     return {name: getattr(out, name).double() for name in used} | grads | {"memory": memory.grad}
 
 
-def fused_cell(input_gates: Tensor, hidden_gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What `aten::_thnn_fused_lstm_cell` computes on a GPU."""
-    first, second, third, last = (input_gates + hidden_gates).chunk(4, 1)
-    gates = first.sigmoid(), second.sigmoid(), third.tanh(), last.sigmoid()
-    following = gates[1] * cell + gates[0] * gates[2]
-    return gates[3] * following.tanh(), following, torch.cat(gates, 1)
-
-
-def fused_cell_back(
-    d_output: Tensor, d_cell: Tensor, cell: Tensor, following: Tensor, gates: Tensor, has_bias: bool
-) -> tuple[Tensor, Tensor, None]:
-    """What `aten::_thnn_fused_lstm_cell_backward_impl` computes on a GPU, by autograd."""
-    first, second, third, last = gates.double().chunk(4, 1)
-    logits = torch.cat([first.logit(), second.logit(), third.atanh(), last.logit()], 1).to(gates.dtype)
-    with torch.enable_grad():
-        logits, cell = logits.requires_grad_(), cell.detach().requires_grad_()
-        output, again, _ = fused_cell(logits, torch.zeros_like(logits), cell)
-        d_gates, d_before = torch.autograd.grad([output, again], [logits, cell], [d_output, d_cell])
-    return d_gates, d_before, None
-
-
-class FusedLstm(Lstm):
-    """An LSTM as on a GPU."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fused, self.gates, self.cells = True, [], self.cells[:1]
-
-
-@pytest.fixture(params=["", "fused"])
-def cell(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The LSTMs of a CPU, and those of a GPU."""
-    if request.param:
-        monkeypatch.setattr("tacotron2.teacher_forcing.Lstm", FusedLstm)
-        monkeypatch.setattr(torch.ops.aten, "_thnn_fused_lstm_cell", fused_cell)
-        monkeypatch.setattr(torch.ops.aten, "_thnn_fused_lstm_cell_backward_impl", fused_cell_back)
-
-
 @pytest.mark.parametrize("used", [("mel", "gate_logits", "alignments"), ("mel", "gate_logits"), ("alignments",)])
-@pytest.mark.usefixtures("cell")
 def test_outputs_and_gradients_equal_those_of_the_plain_loop(used: tuple[str, ...]):
     decoder = decoder_without_dropout()
     ours = gradients(lambda *given: decoder(*given, None), decoder, used)
@@ -122,7 +80,6 @@ def test_outputs_and_gradients_equal_those_of_the_plain_loop(used: tuple[str, ..
         torch.testing.assert_close(ours[name], expected, atol=2e-5, rtol=2e-5, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.usefixtures("cell")
 def test_without_gradients_the_loop_gives_the_same():
     decoder = decoder_without_dropout(torch.float32)
     given = inputs(torch.float32)
@@ -133,7 +90,6 @@ def test_without_gradients_the_loop_gives_the_same():
     torch.testing.assert_close(kept.alignments, fleeting.alignments, atol=1e-6, rtol=0)
 
 
-@pytest.mark.usefixtures("cell")
 def test_dropout_of_the_lstms_is_part_of_the_recurrence():
     """Gradients with dropout against finite differences, the masks being the same at each evaluation."""
     network = tiny_network(p_attention_dropout=0.3, p_decoder_dropout=0.4)
@@ -158,7 +114,6 @@ def test_dropout_of_the_lstms_is_part_of_the_recurrence():
     assert not torch.allclose(zeros, decoder.train()(memory, padding, frames, None).mel, atol=1e-3)
 
 
-@pytest.mark.usefixtures("cell")
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_mixed_precision_stays_near_float32(dtype: torch.dtype):
     decoder = decoder_without_dropout(torch.float32)

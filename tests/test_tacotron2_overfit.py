@@ -14,7 +14,9 @@ from common.checkpoints.loading import load_networks
 from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
 from common.nn.alignment import diagonality, focus_rate
+from common.text.options import TextOptions
 from common.torch_file import load_tensor
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Dataset
 
 N_CLIPS = 6
@@ -48,9 +50,8 @@ def attention_figures(folder: Path, path: Path) -> tuple[torch.Tensor, torch.Ten
     """Diagonality and focus of every sentence."""
     checkpoint = load_checkpoint(path)
     networks, _ = load_networks(checkpoint, device=torch.device("cpu"))
-    dataset = Tacotron2Dataset(
-        folder, folder / "train.txt", audio=checkpoint.audio, text=checkpoint.text, unknown_symbols="drop"
-    )
+    options = TrainingOptions(text=TextOptions(unknown_symbols="drop"), dataset_path=folder)
+    dataset = Tacotron2Dataset(options, folder / "train.txt", audio=checkpoint.audio, text=checkpoint.text)
     batch = dataset.collate([dataset[index] for index in range(len(dataset))])
     with torch.no_grad():
         alignments = networks["tacotron2"].eval().teacher_forced(batch).alignments

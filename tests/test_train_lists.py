@@ -32,7 +32,7 @@ def test_the_quick_start_of_the_original_runs_through(tmp_path: Path, no_samples
     wanted = f"FastPitch 1.1, with learned alignment and ENERGY=true: {tmp_path}/lists/"
     assert wanted + "ljs_mel_dur_pitch_text_train_filelist.txt gives no durations" in done.stderr
     config = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").config
-    assert (config["learned_alignment"], config["energy_conditioning"]) == (True, True)
+    assert (config.learned_alignment, config.energy_conditioning) == (True, True)
 
 
 @pytest.mark.parametrize(

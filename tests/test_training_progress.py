@@ -18,12 +18,12 @@ import train
 from common.checkpoints.checkpoint import saved_checkpoints
 from common.checkpoints.reading import load_checkpoint
 from common.cli import run
+from common.nn.alignment_search import durations_of_path, find_path
 from common.text.espeak import Speaker
 from common.training.engine import Engine
 from common.training.options import SelectionMetric
 from common.training.verdict import Aligned, Record, describe_training, duration
 from fastpitch.aligner import Alignment, misfits
-from fastpitch.alignment_search import durations_of_path, find_path
 from fastpitch.loss_function import ALIGNED
 from fastpitch.model import FastPitch
 from scripts.datasets.embedded_corpus import make_corpus

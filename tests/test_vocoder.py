@@ -59,7 +59,7 @@ def alone(network: Generator, mel: Tensor) -> Tensor:
 
 def vocoder_checkpoint(path: Path, audio: AudioConfig = AUDIO, **changes) -> Path:
     """A vocoder with random weights."""
-    checkpoint = Checkpoint("HiFi-GAN", to_plain(MODEL), audio, None, {"generator": new_network(0).state_dict()})
+    checkpoint = Checkpoint("HiFi-GAN", MODEL, audio, None, {"generator": new_network(0).state_dict()})
     save_checkpoint(path, dataclasses.replace(checkpoint, **changes))
     return path
 
@@ -71,7 +71,7 @@ def voice_checkpoint(path: Path, audio: AudioConfig, **changes) -> Path:
     network = fastpitch.build_networks(config, audio, None)["fastpitch"]
     with torch.no_grad():
         network.duration_predictor.fc.bias.fill_(1.6)
-    checkpoint = Checkpoint("FastPitch", to_plain(config), audio, None, {"fastpitch": network.state_dict()})
+    checkpoint = Checkpoint("FastPitch", config, audio, None, {"fastpitch": network.state_dict()})
     save_checkpoint(path, dataclasses.replace(checkpoint, **changes))
     return path
 

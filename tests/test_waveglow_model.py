@@ -187,12 +187,11 @@ def test_sound_comes_back_from_its_noise(changes: dict):
     torch.testing.assert_close(network.inverse(mel, out.z), audio, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("chunk_frames", [None, 3])
-def test_an_utterance_sounds_as_if_it_were_alone(chunk_frames: int | None):
+def test_an_utterance_in_chunks_sounds_as_if_it_were_alone():
     network = small_network()
     lengths = [4, 11, 1, 7]
     mel = torch.randn(4, 6, 11, generator=torch.Generator().manual_seed(1))
-    waves = network.infer(mel, torch.tensor(lengths), chunk_frames=chunk_frames)
+    waves = network.infer(mel, torch.tensor(lengths), chunk_frames=3)
     assert waves.shape == (4, 11 * SMALL_HOP)
     for row, length in enumerate(lengths):
         alone = network.infer(mel[row : row + 1, :, :length])[0]

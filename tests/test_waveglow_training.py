@@ -21,10 +21,10 @@ from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.errors import OptionError
+from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import FlowOutput, ModelConfig
-from waveglow.options import TrainingOptions
 
 CPU = torch.device("cpu")
 RATE = 22050  # Hz

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from common.audio.mel import MelExtractor
 from common.config import AudioConfig
+from harmonic.arg_parser import TrainingOptions
 from harmonic.config import ModelConfig
 from harmonic.data_function import HarmonicBatch
 from harmonic.loss_function import HarmonicObjective
 from harmonic.model import HarmonicVocoder
-from harmonic.options import TrainingOptions
 
 AUDIO = AudioConfig()
 SMALL = ModelConfig(n_channels=16, n_layers=2, pitch_channels=16)

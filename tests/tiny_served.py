@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import tiny_jasper
 import tiny_vocoder
 import tiny_voice
 from limits import HANG_LIMIT
 from tiny_checkpoint import save_networks
 
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.serving.app import Service
 from common.serving.arguments import load_models
 from common.serving.server import Server, address_of, bind
@@ -27,6 +29,13 @@ def make_checkpoints(folder: Path) -> None:
     model = replace(tiny_voice.MODEL, n_mel_channels=AUDIO.n_mels, energy_conditioning=False)
     tiny_voice.save_voice(folder / "voice.pt", text=TEXT, model=model, audio=AUDIO)
     save_networks(folder / "vocoder.pt", "HiFi-GAN", tiny_vocoder.TINY, tiny_vocoder.tiny_networks(), audio=AUDIO)
+
+
+def make_with_recognizer(folder: Path) -> None:
+    """The same, and ``ear.pt``."""
+    make_checkpoints(folder)
+    config, weights = tiny_jasper.SMALL, {"jasper": tiny_jasper.small_network().state_dict()}
+    save_checkpoint(folder / "ear.pt", Checkpoint("Jasper", config, tiny_jasper.SMALL.features.audio, None, weights))
 
 
 def served_models(folder: Path, *options: str) -> Any:

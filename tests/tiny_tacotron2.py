@@ -14,11 +14,11 @@ from common.config import AudioConfig, from_plain
 from common.nn.layers import Dropout
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 from tacotron2.loss_function import Tacotron2Objective
 from tacotron2.model import ModelConfig, Tacotron2
-from tacotron2.options import TrainingOptions
 
 TINY = ModelConfig(
     n_mel_channels=6,

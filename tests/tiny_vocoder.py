@@ -14,10 +14,10 @@ from toy import split, toy_engine
 from common.config import AudioConfig
 from common.training.engine import Engine
 from common.training.objective import Networks, Objective
+from hifigan.arg_parser import TrainingOptions
 from hifigan.config import ModelConfig
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
-from hifigan.options import TrainingOptions
 
 ALIGNED = AudioConfig(framing="aligned", peak=0.95)
 DEFAULTS = TrainingOptions(segment_size=8192, seed=1234, concat_fwd=False)

@@ -9,10 +9,10 @@ from golden_files import group, read_case, series
 from torch import Tensor, nn
 
 from common.config import AudioConfig
+from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import ModelConfig, WaveGlow
-from waveglow.options import TrainingOptions
 
 HOP = 256  # samples, of the published networks
 SMALL = ModelConfig(n_mel_channels=6, n_flows=4, n_group=4, n_early_every=2, n_early_size=2, wn_layers=3, wn_channels=8)

@@ -11,7 +11,7 @@ from common.training.start import read_command
 def set_up(*argv: str) -> TrainingSetup:
     """What the package of the command line's model makes of it."""
     command = read_command(parse_command_line(argv))
-    return command.spec.training.set_up(command.options, command.request)
+    return command.spec.training_setup.set_up(command.options, command.request)
 
 
 def values(*argv: str) -> dict:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from common.config import Architecture
 from common.errors import OptionError
 from common.options import check_options, option
 
@@ -9,7 +10,7 @@ SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as publ
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Architecture):
     """Architecture; names are those of published checkpoints, whose ``WN_config`` is ``wn_*`` here."""
 
     n_mel_channels: int = 80

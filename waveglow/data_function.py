@@ -7,7 +7,7 @@ from torch import Tensor
 
 from common.data.batch import Batch
 from common.data.recordings import RecordingDataset
-from waveglow.options import TrainingOptions
+from waveglow.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,7 @@ class WaveGlowBatch(Batch):
 
 
 class WaveGlowDataset(RecordingDataset):
-    """Segments of a list's recordings; zeros follow a recording that is shorter than one.
-
-    ``draw`` gives a segment from a place that seed, epoch and index decide, for training; indexing gives the same
-    segment each time, and the complete recording.
-    """
+    """Segments of recordings: a random one by ``draw``, always the same, with the recording, by indexing."""
 
     options: TrainingOptions
 
@@ -45,3 +41,6 @@ class WaveGlowDataset(RecordingDataset):
         start = self.random_start(index, last=self.lengths[index] - size, epoch=epoch)
         segment = self.load(index, start=start, n_samples=size)
         return WaveGlowBatch((self.name(index),), segment[None], self.audio.hop_length)
+
+
+build_dataset = WaveGlowDataset

@@ -5,9 +5,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.exported import WAVE, ExportedVocoder, Exports, Part, Shapes, random_examples
+from common.checkpoints.exported import WAVE, Exports, Part, Shapes, random_examples
 from common.config import AudioConfig
 from common.nn.layers import SeededNoise, mask_from_lengths
+from common.synthesis.networks import ExportedVocoder
 from waveglow.config import SIGMA_INFER
 from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped, spans
 
@@ -67,17 +68,18 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
         drawn = SeededNoise(config.n_group)(seed, n_frames * per_frame, device=torch.device("cpu"))
         return SIGMA_INFER * drawn
 
-    return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame}, noise)
+    description = {"sigma": SIGMA_INFER, "positions_per_frame": per_frame}
+    return Exports((part,), description | {"context_frames": context_frames(config, network.hop_length)}, noise)
 
 
-class ExportedWaveGlow(ExportedVocoder):
+class ExportedNetwork(ExportedVocoder):
     """An exported WaveGlow, which makes the sound that the network does, of the same noise."""
 
     def __init__(self, *description: Any) -> None:
         super().__init__(*description)
         self.hop_length, self._noise = self.audio.hop_length, SeededNoise(self.config.n_group)
 
-    infer = WaveGlow.infer  # which draws noise for `inverse`
+    infer, settings = WaveGlow.infer, WaveGlow.settings  # the first draws noise for `inverse`
 
     def inverse(self, mel: Tensor, z: Tensor, lengths: Tensor | None, *, chunk_frames: int | None) -> Tensor:
         """Invert the flows as `WaveGlow.inverse` does, but a chunk passes all of them before the next."""
@@ -85,7 +87,7 @@ class ExportedWaveGlow(ExportedVocoder):
         if lengths is None:
             lengths = torch.full((len(mel),), n_frames, device=mel.device)
         waves = []
-        for frames, read in spans(n_frames, chunk_frames, context=context_frames(self.config, self.audio)):
+        for frames, read in spans(n_frames, chunk_frames, context=context_frames(self.config, self.hop_length)):
             wave = self.run(
                 mel[:, :, read.start : read.stop],
                 (lengths - read.start).clamp(0, len(read)),

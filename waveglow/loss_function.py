@@ -8,20 +8,16 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.errors import InputError
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, example_indices
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, example_indices, sound_example
+from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
-from waveglow.options import TrainingOptions
 
 _EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
 
 
 class WaveGlowObjective(Objective):
-    """The likelihood of segments, a mean over all elements of z of the global batch, as published.
-
-    All segments have the same length, so that it is also the mean over segments of their means. Validation takes it
-    over the same segments each time; complete recordings are resynthesized for listening.
-    """
+    """The likelihood of segments of one length, a mean over all elements of z of the global batch, as published."""
 
     phases = (Phase("waveglow", trains=("waveglow",)),)
     log_style = LogStyle({}, format="{:>6.3f}", shows_speed=True)
@@ -34,7 +30,7 @@ class WaveGlowObjective(Objective):
         return {"likelihood_loss": 1.0}
 
     def counts(self, phase: str, batch: WaveGlowBatch) -> dict[str, Tensor]:
-        return {"likelihood_loss": torch.full((), len(batch.names), device=batch.audio.device)}
+        return {"likelihood_loss": batch.n_utterances}
 
     def numerators(self, phase: str, networks: Networks, batch: WaveGlowBatch) -> dict[str, Tensor]:
         mel = self._mel.to(batch.audio.device)(batch.audio)
@@ -56,19 +52,16 @@ class WaveGlowObjective(Objective):
         examples = []
         for index in example_indices(batch):
             recorded = batch.recordings[index : index + 1, : batch.n_samples[index]]
-            mel = extractor(recorded)
-            generated = networks["waveglow"].infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
-            mels = {"recorded": mel[0].cpu(), "generated": extractor(generated)[0, :, : mel.size(2)].cpu()}
-            sounds = {"recorded": recorded[0].cpu(), "generated": generated[0].cpu()}
-            examples.append(Example(batch.names[index], mels, audio=sounds))
+            generated = networks["waveglow"].infer(extractor(recorded), chunk_frames=_EXAMPLE_CHUNK)
+            examples.append(sound_example(batch.names[index], extractor, recorded, generated))
         return examples
 
 
 def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
-    """The negative log-likelihood of a batch but for a constant, summed over all elements of z; scalar float32.
-
-    Source: equation 3 of arXiv:1811.00002, with noise of standard deviation ``sigma``.
-    """
+    """The negative log-likelihood but for a constant, a sum over z (equation 3 of arXiv:1811.00002); scalar."""
     with torch.autocast(out.z.device.type, enabled=False):
         scales = torch.stack([log_s.sum() for log_s in out.log_s]).sum()
         return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()
+
+
+build_objective = WaveGlowObjective

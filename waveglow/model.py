@@ -21,10 +21,10 @@ from common.nn.layers import (
     zero_where,
 )
 from common.nn.weight_norm import WeightNormConv1d, fold_weight_norm
-from common.synthesis.vocoder import VocoderSettings
+from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
+from waveglow.arg_parser import InferenceOptions
 from waveglow.config import SIGMA_INFER as SIGMA_INFER, ModelConfig as ModelConfig
-from waveglow.options import InferenceOptions
 
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
 
@@ -64,9 +64,10 @@ class WN(nn.Module):
             nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor, cond: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """x (B, n_in, G), cond (B, n_mels * n_group, G), padding (B, 1, G) True past the ends -> shift, log-scale.
+        """x (B, n_in, G), cond (B, n_mels * n_group, G), padding (B, 1, G) True past the ends, zero before each
+        convolution.
 
-        Both are (B, n_in, G) float32. Positions past an end are set to zero before each convolution over positions.
+        Returns shift and log-scale, (B, n_in, G) float32.
         """
         x = self.start(x)
         total: Tensor | None = None
@@ -129,11 +130,8 @@ class Upsampling(nn.ConvTranspose1d):
         return F.conv_transpose2d(rows, self.weight.unsqueeze(2), self.bias, (1, self.stride[0])).squeeze(2)
 
 
-class WaveGlow(nn.Module):
-    """Sound and mel-spectrogram to noise, for training, and noise and mel-spectrogram to sound.
-
-    Source: Prenger et al., WaveGlow: a flow-based generative network for speech synthesis (2018).
-    """
+class WaveGlow(MelToWave, nn.Module):
+    """Sound and mel to noise, for training, and noise and mel to sound (Prenger et al., WaveGlow, 2018)."""
 
     def __init__(self, config: ModelConfig, *, hop_length: int) -> None:
         """``hop_length`` (samples) is that of the mels; it must be a multiple of ``config.n_group``."""
@@ -151,20 +149,13 @@ class WaveGlow(nn.Module):
     @never_compiled
     def log_determinants(self) -> Tensor:
         """Logarithms of the 1x1 convolutions' determinants (n_flows,), NaN for one that is not positive."""
-        size = self.config.n_group
         matrices = [cast(Tensor, conv.matrix) for conv in self.convinv]
         with torch.autocast(matrices[0].device.type, enabled=False):
-            # Filled up with an identity, which leaves the determinant as it is, all go into one call.
-            identity = torch.eye(size, device=matrices[0].device)
-            filled = [torch.block_diag(matrix, identity[len(matrix) :, len(matrix) :]) for matrix in matrices]
-            signs, log_abs = torch.linalg.slogdet(torch.stack(filled))
-        return torch.where(signs > 0, log_abs, torch.nan)
+            signs, log_abs = zip(*map(torch.linalg.slogdet, matrices))
+        return torch.where(torch.stack(signs) > 0, torch.stack(log_abs), torch.nan)
 
     def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
-        """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; an incomplete last group is left out.
-
-        A 1x1 convolution whose determinant is not positive has the ``log_det`` NaN.
-        """
+        """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; an incomplete last group is left out."""
         config = self.config
         log_dets = self.log_determinants()
         n_positions = audio.size(1) // config.n_group
@@ -197,9 +188,8 @@ class WaveGlow(nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
-        The noise, of standard deviation ``sigma``, depends on ``seed`` and the position in the utterance alone, so an
-        utterance sounds the same in any batch; of a part of one ``first_frame`` says where in it the mel begins. See
-        `inverse` for ``chunk_frames``.
+        The noise, of deviation ``sigma``, depends on ``seed`` and the place in the utterance alone, of which
+        ``first_frame`` is the mel's first. See `inverse` for ``chunk_frames``.
         """
         per_frame = self.hop_length // self.config.n_group  # positions
         noise = self._noise(seed, mel.size(2) * per_frame, device=mel.device, first=first_frame * per_frame)
@@ -212,9 +202,8 @@ class WaveGlow(nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), z (B, n_group, F * hop / n_group) as in `FlowOutput` -> wave (B, F * hop) float32.
 
-        With ``lengths`` (B,) frames every utterance is computed as if it were alone, and is zero past its end. With
-        ``chunk_frames`` each flow processes that many frames at a time, with its network's receptive field around
-        them: the same result up to rounding, in memory that grows with the length by no more than sound and mel.
+        With ``lengths`` (B,) frames each utterance is as if it were alone. ``chunk_frames`` frames are processed at a
+        time, with the networks' receptive field around them, in less memory.
         """
         config, n_frames = self.config, mel.size(2)
         per_frame = self.hop_length // config.n_group  # positions
@@ -239,6 +228,14 @@ class WaveGlow(nn.Module):
             active.copy_(self.convinv[flow](active, inverse=True))
         wave = z if padding is None else z.masked_fill(padding, 0.0)
         return wave.transpose(1, 2).flatten(1)
+
+    def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
+        """Noise and its seed; raises OptionError where --wn-channels are not the checkpoint's."""
+        if options.wn_channels not in (None, self.config.wn_channels):
+            raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {self.config.wn_channels}")
+        given = {"sigma": options.sigma_infer, "seed": seed, "chunk_frames": options.chunk_frames}
+        context = context_frames(self.config, self.hop_length)
+        return VocoderSettings(infer=given, silent={"sigma": 0.0}, context=context, positional=True)
 
     def prepare_for_inference(self) -> None:
         """Fold weight norm and invert the 1x1 convolutions; the network cannot be trained afterwards."""
@@ -266,13 +263,9 @@ def grouped(spectrum: Tensor, n_group: int, first: int, last: int) -> Tensor:
     return groups.transpose(2, 3).flatten(2).transpose(1, 2)
 
 
-def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
-    """Mel frames on each side that a frame's samples depend on; they depend on the noise of no other frames either.
-
-    Every flow's network reads ``config.context`` positions on either side of those that the flow changes, and flows
-    read what others have changed, so that these add up. The upsampling reads frames before a sample's own.
-    """
-    per_frame = audio.hop_length // config.n_group  # positions
+def context_frames(config: ModelConfig, hop_length: int) -> int:
+    """Mel frames on each side that a frame's samples depend on: all flows' ``config.context``, and the upsampling's."""
+    per_frame = hop_length // config.n_group  # positions
     return -(-config.n_flows * config.context // per_frame) + UPSAMPLING_FRAMES - 1
 
 
@@ -291,11 +284,3 @@ def build_networks(
     if audio.hop_length % config.n_group:
         raise OptionError(f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length}")
     return {"waveglow": WaveGlow(config, hop_length=audio.hop_length)}
-
-
-def vocoder_settings(options: InferenceOptions, config: ModelConfig, *, seed: int, where: Path) -> VocoderSettings:
-    """Settings of ``WaveGlow.infer``; raises OptionError where --wn-channels are not the checkpoint's."""
-    if options.wn_channels not in (None, config.wn_channels):
-        raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {config.wn_channels}")
-    settings = {"sigma": options.sigma_infer, "seed": seed, "chunk_frames": options.chunk_frames}
-    return VocoderSettings(infer=settings, silent={"sigma": 0.0}, positional=True)

@@ -8,8 +8,10 @@ from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import training_state
-from common.config import AudioConfig
+from common.config import AudioConfig, from_plain
+from common.errors import CheckpointError
 from common.nn.weight_norm import split_weights
+from waveglow.config import ModelConfig
 from waveglow.model import UPSAMPLING_FRAMES
 
 State = dict[str, Tensor]
@@ -33,9 +35,10 @@ def read_published(given: State, payload: dict[str, Any], *, path: Path, trainin
     state = split_weights(_with_separate_conditioning(state), is_normed=lambda key: bool(_NORMED.fullmatch(key)))
     resumable = training and "epoch" in payload and list(given) == list(state)
     n_mels, _, kernel_size = state["upsample.weight"].shape
+    config = _config(payload["config"]) if payload.get("config") else _config_of_weights(state)
     return Checkpoint(
         model="WaveGlow",
-        config=_config(payload["config"]) if payload.get("config") else _config_of_weights(state),
+        config=from_plain(ModelConfig, config, where=f"{path}: config", error=CheckpointError),
         audio=AudioConfig(n_mels=n_mels, hop_length=kernel_size // UPSAMPLING_FRAMES),
         text=None,
         networks={"waveglow": state},

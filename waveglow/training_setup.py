@@ -7,8 +7,8 @@ from common.config import AudioConfig
 from common.errors import OptionError
 from common.training.optim import Optimization, exponential_schedule
 from common.training.settings import TrainingRequest, TrainingSetup
+from waveglow.arg_parser import TrainingOptions
 from waveglow.config import ModelConfig
-from waveglow.options import TrainingOptions
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:

@@ -1,4 +1,4 @@
-"""Checkpoints: ``.pt`` files of plain types and tensors, written atomically, and read without running code."""
+"""Checkpoints: ``.pt`` files of plain types and tensors."""
 
 import math
 import re
@@ -26,7 +26,7 @@ _NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
 
 @dataclass(frozen=True)
 class Stripped:
-    """What `common.checkpoints.strip_checkpoint` has left of a checkpoint."""
+    """What `strip_checkpoint` has left of a checkpoint."""
 
     dtype: str  # that its matrices were stored in
     ema: bool  # whether its weights are the EMA weights
@@ -37,19 +37,17 @@ class Checkpoint:
     """All that a checkpoint holds; ``training`` is None in one that only serves inference."""
 
     model: str  # name of the model, as `train.py --model`
-    config: dict[str, Any]  # the model's ModelConfig as plain types
+    config: Any  # its ModelConfig
     audio: AudioConfig
     text: TextConfig | None
-    networks: dict[str, dict[str, Tensor]]  # network name -> state dict
-    ema: dict[str, dict[str, Tensor]] | None = None
+    networks: Weights
+    ema: Weights | None = None
     training: dict[str, Any] | None = None  # epoch, iteration, optimizers, loss scaler, random states
-    # Fields of ``audio`` that are assumed, since the published file that the weights come from does not record them.
-    # Training knows the features it trains with, so the checkpoints it writes name none.
-    assumed: tuple[str, ...] = ()
-    assumed_config: tuple[str, ...] = ()  # and fields of ``config``, where the weights' shapes do not tell all of it
+    assumed: tuple[str, ...] = ()  # fields of ``audio`` that its published file does not record
+    assumed_config: tuple[str, ...] = ()  # fields of ``config`` that neither file nor weights' shapes tell
     stripped: Stripped | None = None  # None: a checkpoint of training, or a published one
     longest: Longest | None = None  # utterance that it was trained on; None: not known
-    layout: str = OWN_LAYOUT  # of the file that it was read from, for people; no file records it
+    layout: str = OWN_LAYOUT  # of the file that it was read from, for people; not stored
 
     @property
     def has_ema(self) -> bool:
@@ -59,13 +57,13 @@ class Checkpoint:
 
 def plain_configs(checkpoint: Checkpoint) -> dict[str, Any]:
     """What a checkpoint's model is, as files hold it; `read_own` reads it."""
-    text = None if checkpoint.text is None else to_plain(checkpoint.text)
+    text = checkpoint.text and to_plain(checkpoint.text)
     return {
         "model": checkpoint.model,
-        "config": {"model": checkpoint.config, "audio": to_plain(checkpoint.audio), "text": text},
+        "config": {"model": to_plain(checkpoint.config), "audio": to_plain(checkpoint.audio), "text": text},
         "assumed": list(checkpoint.assumed),
         "assumed_config": list(checkpoint.assumed_config),
-        "longest": None if checkpoint.longest is None else to_plain(checkpoint.longest),
+        "longest": checkpoint.longest and to_plain(checkpoint.longest),
     }
 
 
@@ -84,38 +82,30 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoint:
-    """The checkpoint that a dict as `save_checkpoint` writes it holds.
+    """The checkpoint of a dict that `save_checkpoint` wrote; ``training=False`` leaves out the training state.
 
-    ``training=False`` leaves out the training state.
-
-    Raises:
-        CheckpointError: the model is unknown, or its configuration, mels or text are wrong; names the field.
+    Raises CheckpointError if the model is unknown, or its configuration, mels or text are wrong; names the field.
     """
     model, config, networks = payload["model"], payload["config"], payload["networks"]
     if model not in (known := available_models()):
         raise CheckpointError(f"{where}: of the model {shown(model)}, expected one of {', '.join(known)}")
-    from_plain(get_model(model).config, config["model"], where=f"{where}: config.model", error=CheckpointError)
-    audio = from_plain(AudioConfig, config["audio"], where=f"{where}: config.audio", error=CheckpointError)
-    text = config["text"]
-    if text is not None:
-        text = from_plain(TextConfig, text, where=f"{where}: config.text", error=CheckpointError)
-    if (stripped := payload.get("stripped")) is not None:
-        stripped = Stripped(**stripped)
-        networks = {name: as_float32(state) for name, state in networks.items()}
-    if (longest := payload.get("longest")) is not None:
-        longest = from_plain(Longest, longest, where=f"{where}: longest", error=CheckpointError)
+
+    def read(kind: type, values: Any, name: str) -> Any:
+        return None if values is None else from_plain(kind, values, where=f"{where}: {name}", error=CheckpointError)
+
+    stripped = payload.get("stripped")
     return Checkpoint(
         model,
-        config["model"],
-        audio,
-        text,
-        networks=networks,
+        read(get_model(model).config.ModelConfig, config["model"], "config.model"),
+        read(AudioConfig, config["audio"], "config.audio"),
+        read(TextConfig, config["text"], "config.text"),
+        networks=networks if stripped is None else {name: as_float32(state) for name, state in networks.items()},
         ema=payload["ema"],
         training=payload["training"] if training else None,
         assumed=tuple(payload.get("assumed", ())),
         assumed_config=tuple(payload.get("assumed_config", ())),
-        stripped=stripped,
-        longest=longest,
+        stripped=read(Stripped, stripped, "stripped"),
+        longest=read(Longest, payload.get("longest"), "longest"),
         layout=payload.get("layout", OWN_LAYOUT),
     )
 
@@ -152,10 +142,9 @@ def is_rolling(path: Path) -> bool:
 
 
 def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32") -> Checkpoint:
-    """What inference needs of a checkpoint alone, with matrices and kernels in a type such as bfloat16.
+    """What inference needs of a checkpoint, with matrices and kernels in a type such as bfloat16.
 
-    What has one value a channel (biases, norms, statistics) stays as it is: it takes no space, and rounding it costs
-    accuracy.
+    Biases, norms and statistics stay float32: they take no space, and rounding them costs accuracy.
     """
     name, raw = next(iter(checkpoint.networks.items()))  # the one that infers comes first
     state = (checkpoint.ema or {}).get(name, raw)

@@ -59,11 +59,8 @@ def parse_options(
 def open_named_checkpoints(args: argparse.Namespace, *roles: str, quiet: bool = False) -> "dict[str, LoadedCheckpoint]":
     """The checkpoints that options name, by role; each is opened once, with the weights that --ema chooses.
 
-    With ``quiet`` no line says that the EMA weights are used.
-
-    Raises:
-        OptionError: two checkpoints of one role are named.
-        CheckpointError: one cannot be read or is of another model, or none has the EMA weights that are asked for.
+    With ``quiet`` no line says that the EMA weights are used. Raises OptionError if two checkpoints of one role are
+    named; CheckpointError if one cannot be read or is of another model, or none has the EMA weights that are asked for.
     """
     from common.checkpoints.loading import open_checkpoint  # --help needs no PyTorch
 
@@ -87,5 +84,5 @@ def check_ema(opened: "Sequence[LoadedCheckpoint]") -> None:
 
 def architecture_answers(models: Sequence[ModelSpec]) -> dict[str, str]:
     """Answers to the options of architectures, which the originals had at inference and checkpoints hold here."""
-    names = {field.name for spec in models for field in fields(spec.config)}
+    names = {field.name for spec in models for field in fields(spec.config.ModelConfig)}
     return {option_of(name): "the checkpoint holds the architecture; leave it out" for name in sorted(names)}

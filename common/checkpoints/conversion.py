@@ -15,7 +15,6 @@ from common.errors import CheckpointError, InputError, OptionError
 from common.files import parse_yaml, read_text
 
 _SEED = 1234  # of weights that a partial file lacks
-_Converted = tuple[Checkpoint, tuple[str, ...]]  # with a line on each thing that was made up or left out
 
 
 class _Recorded(dict[str, Any]):
@@ -34,41 +33,47 @@ class _Recorded(dict[str, Any]):
         return super().get(key, default)
 
 
-def convert_checkpoint(path: Path, options: ConversionOptions) -> _Converted:
+def convert_checkpoint(path: Path, options: ConversionOptions) -> tuple[Checkpoint, list[str]]:
     """A checkpoint of another implementation as one of ours, with its training state where it has one.
 
-    Returns a line on each thing that was made up or left out too; without ``options.partial`` none is of weights.
-    With ``options.partial`` weights that the file lacks are as in a new network, and those that the model does not have
-    are left out.
-
-    Raises:
-        CheckpointError: it is unknown, damaged or ours already; or some weights are missing, left over or of another
-            shape, which are listed, and ``options.partial`` is False.
-        OptionError: it has a configuration or discriminators, and others are given.
+    Returns a line on each thing that was made up or left out too. With ``options.partial`` weights that the file lacks
+    are as in a new network, and those that the model does not have are left out. Raises CheckpointError if it is
+    unknown, damaged or ours already; or some weights are missing, left over or of another shape, which are listed, and
+    ``options.partial`` is False; OptionError if it has a configuration or discriminators, and others are given.
     """
     payload = with_state_dict(read_payload(path))
     if "format" in payload:
         raise CheckpointError(f"{path}: is in the toolkit's own format already; every command takes it as it is")
-    payload = _with_given(payload, options, path=path)
-    recorded = _Recorded(payload)
+    recorded = _Recorded(_with_given(payload, options, path=path))
+    changes: list[str] = []
     try:
-        bare = read_published(recorded, path=path, training=False)
-    except PartialFileError as error:
-        if error.main is None:
-            raise
-        return convert_checkpoint(error.main, options)
+        try:
+            checkpoint = read_published(recorded, path=path, training=False)
+        except PartialFileError as error:
+            if error.main is None:
+                raise
+            return convert_checkpoint(error.main, options)
+        try:
+            checkpoint = read_published(recorded, path=path, training=True)
+        except CheckpointError as error:
+            if not options.partial:
+                raise CheckpointError(f"{error}; --partial leaves the training state out") from error
+            changes = [f"the training state is left out ({error})"]
     except InputError as error:
         raise CheckpointError(f"{options.config}: {error}" if options.config else str(error)) from error
-    checkpoint, changes = _fitted(bare, where=path, partial=options.partial)
-    if not changes:
-        checkpoint, changes = _with_training(recorded, checkpoint, path=path, partial=options.partial)
-    elif "optimizer" in payload or "optim_g" in payload:
-        changes += ("the training state is left out, as it is of other weights",)
-    changes += _left_over(recorded, where=path, partial=options.partial)
-    return checkpoint, changes
+    fitted, others = _fitted(checkpoint, where=path, partial=options.partial)
+    if others and checkpoint.training is not None:
+        others.append("the training state is left out, as it is of other weights")
+    # What of the file no reader asks for: weights of other networks, which are refused, and the rest
+    unused = [name for name in recorded if name not in recorded.used]
+    if (weights := [name for name in unused if is_state(recorded[name])]) and not options.partial:
+        listed = f"{', '.join(weights)}; --partial leaves them out"
+        raise CheckpointError(f"{path}: holds weights that the model has no place for: {listed}")
+    return fitted, changes + others + ([f"not taken over: {', '.join(unused)}"] if unused else [])
 
 
 def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Path) -> dict[str, Any]:
+    """The file's dict with the configuration and the discriminators that options name."""
     config, discriminators = options.config, options.discriminators
     given: dict[str, Any] = {}
     if config is not None:
@@ -84,22 +89,11 @@ def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Pa
     return payload | given
 
 
-def _with_training(payload: _Recorded, bare: Checkpoint, *, path: Path, partial: bool) -> _Converted:
-    """Read all networks and the training state; with ``partial``, ``bare`` and a note where they cannot be read."""
-    try:
-        checkpoint = read_published(payload, path=path, training=True)
-    except CheckpointError as error:
-        if not partial:
-            raise CheckpointError(f"{error}; --partial leaves the training state out") from error
-        return bare, (f"the training state is left out ({error})",)
-    return _fitted(checkpoint, where=path, partial=partial)
-
-
-def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool, device: str = "meta") -> _Converted:
+def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool) -> tuple[Checkpoint, list[str]]:
     """The checkpoint with exactly the weights that its networks have, and what was changed for that."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
-        networks = new_networks(checkpoint, where=str(where), device=device)
+        networks = new_networks(checkpoint, where=str(where), device="cpu" if partial else "meta")
     new = {name: network.state_dict() for name, network in networks.items()}
     weights, changes = _filled(checkpoint.networks, new, source="as in a new network")
     ema = checkpoint.ema
@@ -107,13 +101,11 @@ def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool, device: str =
         ema, more = _filled(ema, weights, source="taken from the raw weights", prefix="EMA ")
         changes += more
     if not changes:
-        return checkpoint, ()
+        return checkpoint, []
     if not partial:
         listed = f"{'; '.join(changes)}; --partial converts what fits"
         raise CheckpointError(f"{where}: {checkpoint.layout}, but its weights do not fit: {listed}")
-    if device == "meta":  # which has shapes alone, and is built faster
-        return _fitted(checkpoint, where=where, partial=True, device="cpu")
-    return replace(checkpoint, networks=weights, ema=ema, training=None), tuple(changes)
+    return replace(checkpoint, networks=weights, ema=ema, training=None), changes
 
 
 def _filled(given: Weights, own: Weights, *, source: str, prefix: str = "") -> tuple[Weights, list[str]]:
@@ -131,12 +123,3 @@ def _filled(given: Weights, own: Weights, *, source: str, prefix: str = "") -> t
             weights[name][key] = value.detach().clone()
         changes += [f"{prefix}{name}.{key} is left over (left out)" for key in state if key not in own[name]]
     return weights, changes
-
-
-def _left_over(payload: _Recorded, *, where: Path, partial: bool) -> tuple[str, ...]:
-    """What of the file no reader asks for: weights of other networks, which are refused, and the rest."""
-    unused = [name for name in payload if name not in payload.used]
-    if (weights := [name for name in unused if is_state(payload[name])]) and not partial:
-        listed = f"{', '.join(weights)}; --partial leaves them out"
-        raise CheckpointError(f"{where}: holds weights that the model has no place for: {listed}")
-    return (f"not taken over: {', '.join(unused)}",) if unused else ()

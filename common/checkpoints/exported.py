@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, Weights, plain_configs, read_own
-from common.config import AudioConfig, from_plain
-from common.errors import CheckpointError, reason, shown
+from common.errors import CheckpointError, reason
 from common.files import check_file
 from common.text.front_end import TextFrontEnd
 
@@ -20,6 +20,14 @@ Shape = tuple[str | int, ...]  # names of dimensions, or sizes that are fixed
 Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or int64 where they count
 WAVE: Shapes = {"wave": ("batch", "samples")}  # what a vocoder gives
 Runner = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # a part of an exported network: inputs -> outputs
+Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
+Noise = Callable[[int, int], Tensor]  # (frames, seed) -> what speaking gives as the input ``noise``
+
+EXPORT_VERSION = 1
+METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
+ARCHIVE_ENTRY = "speech_toolkit.json"  # the same in TorchScript, in its archive's folder "extra"
+_SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the one before it
+_OUTSIDE = re.compile(rb"\x6a[\x00-\xff]{1,2}\n\x08location\x12")  # in protobuf, of tensors that other files hold
 
 
 class OnnxRunner:
@@ -28,14 +36,13 @@ class OnnxRunner:
     def __init__(self, path: Path, outputs: Iterable[str], session: Any = None) -> None:
         """``outputs`` are their names in order; ``session`` is that of `open_session`, if it is open already."""
         self._path = path
-        self._session = open_session(path)[0] if session is None else session
+        self._session = session or open_session(path)[0]
         self._outputs = list(outputs)
 
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Run the graph on tensors by name, and return its outputs by name.
 
-        Raises:
-            CheckpointError: it cannot be run.
+        Raises CheckpointError if it cannot be run.
         """
         given = {name: value.numpy() for name, value in inputs.items()}
         try:
@@ -48,8 +55,7 @@ class OnnxRunner:
 def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     """An ONNX file opened in onnxruntime, and its metadata.
 
-    Raises:
-        CheckpointError: onnxruntime cannot read it, or its weights are in a file outside its folder.
+    Raises CheckpointError if onnxruntime cannot read it, or its weights are in other files.
     """
     import onnxruntime  # takes long to import
 
@@ -58,43 +64,20 @@ def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     options.log_severity_level = 4  # nothing: its errors are raised as well
     # Its threads wait for work in a loop, which would slow PyTorch's until they give up.
     options.add_session_config_entry("session.force_spinning_stop", "1")
+    if _OUTSIDE.search(content := path.read_bytes()):  # onnxruntime before 1.24 opens any file that is named so
+        raise CheckpointError(f"{path}: its weights are in another file, expected one file that holds all of it")
     try:
-        _check_external_data(path)
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return session, session.get_modelmeta().custom_metadata_map
-    except CheckpointError:
-        raise
     except Exception as error:  # onnxruntime's errors have no common class but this
         raise CheckpointError(f"{path}: onnxruntime cannot read it ({reason(error)})") from error
-
-
-def _check_external_data(path: Path) -> None:
-    """Refuse an ONNX file that names files outside its folder for its weights: onnxruntime before 1.24 opens them."""
-    if b"location" not in (data := path.read_bytes()):  # few files, and none of ours, have weights elsewhere
-        return
-    import onnx
-
-    # The folder of the name, or of the file that it links to, as in Hugging Face's cache.
-    folders = [path.parent.resolve(), path.resolve().parent]
-    for tensor in _tensors(onnx.ModelProto.FromString(data)):
-        for place in (path.parent / entry.value for entry in tensor.external_data if entry.key == "location"):
-            if not (place.is_file() and any(place.resolve().is_relative_to(folder) for folder in folders)):
-                raise CheckpointError(f"{path}: its weights are in {shown(str(place))}, expected a file in its folder")
-
-
-def _tensors(message: Any) -> Iterator[Any]:
-    """All tensors in a message of protobuf, those of graphs within graphs too."""
-    for known, value in message.ListFields():
-        if known.message_type is not None:
-            for one in value if isinstance(value, Sequence) else [value]:
-                yield from [one] if known.message_type.name == "TensorProto" else _tensors(one)
 
 
 class ModuleRunner:
     """A part of a network in PyTorch."""
 
-    def __init__(self, module: nn.Module, outputs: Sequence[str]) -> None:
-        self._module, self._outputs = module, outputs
+    def __init__(self, module: nn.Module, outputs: Iterable[str]) -> None:
+        self._module, self._outputs = module, list(outputs)
 
     @torch.no_grad()
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -104,19 +87,11 @@ class ModuleRunner:
         return dict(zip(self._outputs, values, strict=True))
 
 
-EXPORT_VERSION = 1
-METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
-ARCHIVE_ENTRY = "speech_toolkit.json"  # the same in TorchScript, in its archive's folder "extra"
-
-Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
-_SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the one before it
-
-
 def random_examples(
     inputs: Mapping[str, Shape], made: Mapping[str, Callable[[Tensor], Tensor]], **sizes: Callable[[int], int]
 ) -> Examples:
-    """Examples of a part's inputs: numbers of the standard normal distribution, of which ``made`` makes those of the
-    inputs that hold others, and ``lengths``. Dimensions are as long as the utterances, or as ``sizes`` says of them.
+    """Examples of a part's inputs: ``lengths``, and normal random numbers, which ``made`` turns into what some inputs
+    hold. Dimensions are as long as the utterances, or as ``sizes`` says of them.
     """
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
@@ -132,15 +107,6 @@ def random_examples(
         return tuple(example(*one) for one in inputs.items())
 
     return examples
-
-
-@dataclass(frozen=True)
-class OnnxForm:
-    """What a part's ONNX is made of, where another form of the same function is faster there."""
-
-    module: nn.Module
-    inputs: tuple[str, ...]  # those of the part's inputs that it takes
-    complete: Callable[[Any], Any] = lambda model: model  # the traced onnx.ModelProto -> the part's
 
 
 @dataclass(frozen=True)
@@ -163,10 +129,10 @@ class Part:
     inputs: Shapes
     outputs: Shapes
     examples: Examples  # (batch size, length, generator) -> inputs; the last utterance is shorter than ``length``
-    # Whether torch.jit.script takes it, for any device. What can be traced alone would be bound to one.
-    scriptable: bool = False
+    scriptable: bool = False  # whether torch.jit.script takes it; a trace would be bound to one device
     example_batch: int = 1  # of the example that is traced
-    onnx_form: Callable[[bool], OnnxForm] | None = None  # (whether it is to be quantized); None: module
+    # (whether it is to be quantized) -> a module of the same function that is faster in ONNX; None: module
+    onnx_form: Callable[[bool], nn.Module] | None = None
     quantization: Quantization | None = None
 
 
@@ -176,13 +142,13 @@ class Exports:
 
     parts: tuple[Part, ...]
     description: dict[str, Any] = field(default_factory=dict)  # what else users of the file must know: plain types
-    noise: Callable[[int, int], Tensor] | None = None  # (frames, seed) -> what speaking gives as the input ``noise``
+    noise: Noise | None = None
 
 
-def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
+def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
     """What a file says of the stripped checkpoint that it is made of, in plain types.
 
-    ``context`` is that of `VocoderSpec.context`, frames.
+    The fingerprint is the same in all parts of a checkpoint.
     """
     assert checkpoint.stripped is not None
     text = checkpoint.text
@@ -193,18 +159,14 @@ def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
         **plain_configs(checkpoint),
         "ema": checkpoint.stripped.ema,
         "symbols": None if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols,
-        "context_frames": context,
+        "context_frames": None,
+        **exports.description,
     }
-    return description | {"fingerprint": _fingerprint(description, state)}
-
-
-def _fingerprint(description: dict[str, Any], state: dict[str, Tensor]) -> str:
-    """A digest of a checkpoint's description and weights, which shows whether two files are parts of one checkpoint."""
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for name, value in sorted(state.items()):
         digest.update(name.encode())
         digest.update(value.contiguous().numpy().tobytes())
-    return digest.hexdigest()
+    return description | {"fingerprint": digest.hexdigest()}
 
 
 def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
@@ -214,8 +176,12 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
         "parts": [one.name for one in exports.parts],
         "inputs": part.inputs,
         "outputs": part.outputs,
-        **exports.description,
     }
+
+
+def part_path(path: Path, name: str) -> Path:
+    """Where a part goes: voice.onnx -> voice.encoder.onnx."""
+    return path.with_suffix(f".{name}{path.suffix}") if name else path
 
 
 @dataclass(frozen=True)
@@ -226,43 +192,40 @@ class ExportedFile:
     description: dict[str, Any]
     session: Any  # that of `open_session`
 
-    def parts(self) -> dict[str, "ExportedFile"]:
-        """All files of its network, by the names of their parts: itself, and those that lie beside it.
+    def runners(self) -> dict[str, OnnxRunner]:
+        """What runs each part of its network, by name: this file, and those that lie beside it.
 
-        Raises:
-            CheckpointError: one is missing, or of another checkpoint.
+        Raises CheckpointError if one is missing, or of another checkpoint.
         """
-        own, suffix = self.description["part"], self.path.suffix
-        files = {own: self}
+        own, files = self.description["part"], {}
+        whole = self.path.with_name(self.path.name.removesuffix(f".{own}{self.path.suffix}") + self.path.suffix)
         for name in self.description["parts"]:
+            file = self
             if name != own:
-                path = self.path.with_name(f"{self.path.name.removesuffix(f'.{own}{suffix}')}.{name}{suffix}")
+                path = part_path(whole, name)
                 check_file(path, kind=f"file, the {name} that belongs to {self.path}", error=CheckpointError)
-                files[name] = open_exported(path)[0]
-                wanted = self.description | {"part": name}
-                if any(files[name].description[key] != wanted[key] for key in ("part", "fingerprint")):
+                file, wanted = open_exported(path)[0], self.description | {"part": name}
+                if any(file.description[key] != wanted[key] for key in ("part", "fingerprint")):
                     raise CheckpointError(f"{path}: not the {name} of the checkpoint of {self.path}; export both again")
+            files[name] = OnnxRunner(file.path, file.description["outputs"], file.session)
         return files
 
 
 def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
     """Open an ONNX file, and the checkpoint that it is of, which has no weights.
 
-    Raises:
-        CheckpointError: it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
+    Raises CheckpointError if it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
     """
     session, metadata = open_session(path)
     description = read_description(metadata, where=path)
-    return ExportedFile(path, description, session), read_own(
-        payload_of(description, {}), training=False, where=str(path)
-    )
+    checkpoint = read_own(payload_of(description, {}), training=False, where=str(path))
+    return ExportedFile(path, description, session), checkpoint
 
 
 def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, Any]:
     """What `describe` and `describe_part` say, from the metadata of a file.
 
-    Raises:
-        CheckpointError: it is not there, or of another version.
+    Raises CheckpointError if it is not there, or of another version.
     """
     if METADATA_KEY not in metadata:
         raise CheckpointError(f"{where}: not written by scripts/export_model.sh")
@@ -277,22 +240,3 @@ def payload_of(description: dict[str, Any], networks: Weights) -> dict[str, Any]
     """The dict of the stripped checkpoint that a description is of, as `save_checkpoint` writes it."""
     parts = {"networks": networks, "ema": None, "training": None}
     return description | parts | {"format": FORMAT_VERSION, "stripped": {"dtype": "float32", "ema": description["ema"]}}
-
-
-class ExportedVocoder:
-    """An exported vocoder, which makes the sound that the network does."""
-
-    def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
-        self._run, self.config, self.description = run, config, description
-        self.audio: AudioConfig = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
-
-    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
-        return self.run(mel, lengths)
-
-    def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
-        """`infer` with the file's further ``inputs``."""
-        if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        given = {"mel": mel.float(), **inputs, "lengths": lengths}
-        return self._run({name: value.contiguous() for name, value in given.items()})["wave"]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from common.audio.mel import MelExtractor
 from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, ModuleRunner, OnnxForm, OnnxRunner, Part, Runner
+from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, ModuleRunner, OnnxRunner, Part, Runner
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
@@ -25,24 +25,18 @@ OPSET = 17  # of ONNX: onnxruntime reads it since 1.12
 SHAPES = ((1, 11), (2, 30), (3, 64))
 _EXAMPLE_LENGTH = 24
 _SEED = 1234
-
-
-def part_path(path: Path, part: Part) -> Path:
-    """Where a part goes: voice.onnx -> voice.encoder.onnx."""
-    return path.with_suffix(f".{part.name}{path.suffix}") if part.name else path
+# Weights of 7 bits: the instructions of processors before AVX512-VNNI add pairs of products in 16 bits, in which those
+# of 8 bits overflow.
+_WEIGHTS = {"reduce_range": True, "per_channel": True}
 
 
 def write_onnx(
-    path: Path, part: Part, description: dict[str, Any], *, quantize: Callable[[Path], None] | None = None
+    path: Path, part: Part, metadata: Mapping[str, str], *, quantize: Callable[[Path], None] | None = None
 ) -> None:
-    """Trace a part, and write it as ONNX with its description; ``quantize`` changes the traced file."""
+    """Trace a part, and write it as ONNX with ``metadata``; ``quantize`` changes the traced file."""
     import onnx  # takes long to import, as the exporter does
 
-    form = OnnxForm(part.module, tuple(part.inputs))
-    if part.onnx_form is not None:
-        form = part.onnx_form(quantize is not None)
     example = part.examples(part.example_batch, _EXAMPLE_LENGTH, torch.Generator().manual_seed(_SEED))
-    given = dict(zip(part.inputs, example))
     axes = {
         name: {index: size for index, size in enumerate(shape) if isinstance(size, str)}
         for name, shape in (*part.inputs.items(), *part.outputs.items())
@@ -50,39 +44,31 @@ def write_onnx(
     with writing(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
         torch.onnx.export(
-            form.module,
-            ({name: given[name] for name in form.inputs},),
+            part.module if part.onnx_form is None else part.onnx_form(quantize is not None),
+            (dict(zip(part.inputs, example)),),
             str(path),
-            input_names=list(form.inputs),
+            input_names=list(part.inputs),
             output_names=list(part.outputs),
             dynamic_axes=axes,
             opset_version=OPSET,
             dynamo=False,  # the newer exporter takes twenty times as long for the same graph
         )
-    if quantize is not None:
-        with writing(path):
+        if quantize is not None:
             quantize(path)
-    model = form.complete(onnx.load(path))
-    entry = model.metadata_props.add()
-    entry.key, entry.value = METADATA_KEY, json.dumps(description)
+        model = onnx.load(path)
+    onnx.helper.set_model_props(model, dict(metadata))
     write_atomically(path, lambda file: file.write(model.SerializeToString()))
 
 
-def write_torchscript(path: Path, part: Part, description: dict[str, Any]) -> None:
-    """Compile a part, and write it as TorchScript with its description."""
-    script = torch.jit.script(part.module)
-    extra = {ARCHIVE_ENTRY: json.dumps(description)}
-    write_atomically(path, lambda file: torch.jit.save(script, file, _extra_files=extra))
-
-
 def write_compared(path: Path, part: Part, description: dict[str, Any], *, format: str) -> float:
-    """Write a part as ``onnx`` or ``torchscript``, run the file, and return its `largest_difference`."""
+    """Write a part with its description as ``onnx`` or ``torchscript``, and return the `largest_difference`."""
     if format == "onnx":
-        write_onnx(path, part, description)
+        write_onnx(path, part, {METADATA_KEY: json.dumps(description)})
         return largest_difference(OnnxRunner(path, part.outputs), part)
-    write_torchscript(path, part, description)
+    extra = {ARCHIVE_ENTRY: json.dumps(description)}
+    write_atomically(path, lambda file: torch.jit.save(torch.jit.script(part.module), file, _extra_files=extra))
     # Code in TorchScript is run: of this file alone, which has just been written.
-    return largest_difference(ModuleRunner(torch.jit.load(path), list(part.outputs)), part)
+    return largest_difference(ModuleRunner(torch.jit.load(path), part.outputs), part)
 
 
 def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> float:
@@ -103,12 +89,9 @@ def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str,
 def largest_difference(run: Runner, part: Part) -> float:
     """How far outputs of a file lie from the part's in PyTorch, over `SHAPES`, at most.
 
-    An output whose largest value exceeds 1 is divided by it.
-
-    Raises:
-        InputError: outputs have other shapes.
+    An output whose largest value exceeds 1 is divided by it. Raises InputError if outputs have other shapes.
     """
-    reference, differences = ModuleRunner(part.module, list(part.outputs)), []
+    reference, differences = ModuleRunner(part.module, part.outputs), []
     for n_batch, length in SHAPES:
         values = part.examples(n_batch, length, torch.Generator().manual_seed(_SEED + length))
         inputs = dict(zip(part.inputs, values))
@@ -122,39 +105,29 @@ def largest_difference(run: Runner, part: Part) -> float:
     return max(differences, key=lambda one: (math.isnan(one), one))
 
 
-# Weights of 7 bits: the instructions of processors before AVX512-VNNI add pairs of products in 16 bits, in which those
-# of 8 bits overflow.
-_WEIGHTS = {"reduce_range": True, "per_channel": True}
-
-
 def write_quantized(
     path: Path, part: Part, description: dict[str, Any], *, mels: Sequence[Tensor], audio: AudioConfig
 ) -> float:
-    """Write a part as ONNX of 8-bit integers, and run it; returns the mel distance from PyTorch.
+    """Write a part as ONNX of 8-bit integers, and return its mel distance from PyTorch.
 
-    Of ``mels`` (n_mels, F), which only a part with calibrated scales needs, every second one calibrates, and the others
-    compare; a mel alone does both.
+    Every second of ``mels`` (n_mels, F) calibrates a part with calibrated scales, and the others compare; a mel alone
+    does both.
     """
     quantization = part.quantization
     assert quantization is not None
     quantize: Callable[[Path], None] = partial(_quantize_products, within=quantization.within)
     if quantization.calibrated:
-        assert part.onnx_form is not None
-        names = part.onnx_form(True).inputs
         shown = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[::2])]
-        examples = [{name: example[name] for name in names} for example in shown]
-        quantize = partial(_quantize_convolutions, examples=examples)
+        quantize = partial(_quantize_convolutions, examples=shown)
     logging.disable(logging.WARNING)  # that a file was not prepared by another tool first, which changes nothing
-    write_onnx(path, part, description | {"quantized": "int8"}, quantize=quantize)
+    write_onnx(path, part, {METADATA_KEY: json.dumps(description | {"quantized": "int8"})}, quantize=quantize)
     logging.disable(logging.NOTSET)
     compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
     return mel_distance(OnnxRunner(path, part.outputs), part, compared, audio)
 
 
 def _quantize_products(path: Path, within: str) -> None:
-    """Make the matrix products of an ONNX file compute in 8 bits, with the inputs' scales found at run time; those
-    alone whose names have the part ``within``.
-    """
+    """Make matrix products whose names have the part ``within`` compute in 8 bits, with scales found at run time."""
     import onnx  # takes long to import
     from onnxruntime.quantization import QuantType, quantize_dynamic  # takes long to import
 
@@ -173,15 +146,8 @@ def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]])
         def get_next(self) -> Any:
             return next(rest, None)
 
-    quantize_static(
-        path,
-        path,
-        Reader(),
-        op_types_to_quantize=["Conv"],
-        activation_type=QuantType.QUInt8,
-        weight_type=QuantType.QInt8,
-        **_WEIGHTS,
-    )
+    types = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
+    quantize_static(path, path, Reader(), op_types_to_quantize=["Conv"], **types, **_WEIGHTS)
 
 
 def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor]], audio: AudioConfig) -> float:
@@ -190,7 +156,7 @@ def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor
     ``examples`` are whole utterances, whose mels have as many frames in both; of waves the mels are computed.
     """
     extractor = None if "mel" in part.outputs else MelExtractor(audio)
-    reference, distances = ModuleRunner(part.module, list(part.outputs)), []
+    reference, distances = ModuleRunner(part.module, part.outputs), []
     for example in examples:
         pair = (run(example), reference(example))
         mels = [one["mel"] if extractor is None else extractor(one["wave"]) for one in pair]

@@ -10,7 +10,7 @@ from common.checkpoints.exported import open_exported
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import check_fit, new_networks
 from common.checkpoints.reading import file_format, load_checkpoint, read_payload
-from common.config import from_plain, to_plain
+from common.config import to_plain
 from common.registry import get_model
 
 
@@ -18,8 +18,7 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
     """A checkpoint of ours or of a published layout, or an exported file of ours, and all about it as
     `scripts/inspect_checkpoint.sh --json` has it.
 
-    Raises:
-        CheckpointError: it is none, damaged, or another program's.
+    Raises CheckpointError if it is none, damaged, or another program's.
     """
     more: dict[str, Any] = {}
     if file_format(path) == "onnx":
@@ -43,14 +42,14 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         "role": spec.role,
         "layout": checkpoint.layout,
         "foreign": checkpoint.layout not in (OWN_LAYOUT, SAFETENSORS_LAYOUT),
-        "stripped": None if checkpoint.stripped is None else to_plain(checkpoint.stripped),
-        "config": to_plain(from_plain(spec.config, checkpoint.config, where=str(path))),
+        "stripped": checkpoint.stripped and to_plain(checkpoint.stripped),
+        "config": to_plain(checkpoint.config),
         "assumed_config": list(checkpoint.assumed_config),
         "parameters": {name: sum(one.numel() for one in networks[name].parameters()) for name in checkpoint.networks},
         "audio": to_plain(checkpoint.audio),
         "assumed_audio": list(checkpoint.assumed),
-        "text": None if checkpoint.text is None else to_plain(checkpoint.text),
-        "longest": None if checkpoint.longest is None else to_plain(checkpoint.longest),
+        "text": checkpoint.text and to_plain(checkpoint.text),
+        "longest": checkpoint.longest and to_plain(checkpoint.longest),
         "ema": checkpoint.has_ema,
         "training": training,
         **more,

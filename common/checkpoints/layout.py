@@ -92,11 +92,9 @@ def training_state(
 def optimizer_by_name(optimizer: dict[str, Any], parameters: list[str]) -> dict[str, Any]:
     """An Adam-like optimizer's ``state_dict()`` as `common.training.optim.state_by_name` gives it.
 
-    ``parameters`` are the names in the order in which the optimizer was given them. The step is a tensor, as
-    torch's optimizers want it now; older ones stored a number, and apex's one number for all parameters.
-
-    Raises:
-        ValueError: the state is of another number of parameters.
+    ``parameters`` are the names in the order in which the optimizer was given them. The step is a tensor, as torch's
+    optimizers want it now; older ones stored a number, and apex's one number for all parameters. Raises ValueError if
+    the state is of another number of parameters.
     """
     group = optimizer["param_groups"][0]
     if len(group["params"]) != len(parameters):

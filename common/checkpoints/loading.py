@@ -11,12 +11,14 @@ import torch
 from torch import nn
 
 from common.checkpoints.checkpoint import Checkpoint, Weights
-from common.checkpoints.exported import ExportedFile, OnnxRunner, open_exported
+from common.checkpoints.exported import ExportedFile, open_exported
 from common.checkpoints.reading import file_format, load_checkpoint
-from common.config import from_plain, naming_errors
-from common.errors import CheckpointError, OptionError, reason
+from common.config import AudioConfig, naming_errors
+from common.errors import CheckpointError, InputError, OptionError, reason
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
+from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 
 Networks = dict[str, nn.Module]
 _LONGEST_DIFFERENCE = 500  # characters of a message
@@ -39,10 +41,8 @@ def open_checkpoint(
     """A checkpoint for inference, which must be of ``model`` or of any model with ``role``.
 
     It infers with its EMA weights where it has any, which a line on stderr says unless ``ema`` asks for them; with
-    ``ema`` False it infers with the raw ones.
-
-    Raises:
-        CheckpointError: it cannot be read, is of another model, or has EMA weights alone and ``ema`` is False.
+    ``ema`` False it infers with the raw ones. Raises CheckpointError if it cannot be read, is of another model, or has
+    EMA weights alone and ``ema`` is False.
     """
     exported, checkpoint = read_model(path)
     expected = available_models(role) if model is None else [model]
@@ -60,8 +60,7 @@ def open_checkpoint(
 def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
     """A checkpoint without its training state; of an ONNX file of ours the file, and what it says of it.
 
-    Raises:
-        CheckpointError: it is none, damaged, or not ours.
+    Raises CheckpointError if it is none, damaged, or not ours.
     """
     return open_exported(path) if file_format(path) == "onnx" else (None, load_checkpoint(path, training=False))
 
@@ -69,23 +68,18 @@ def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
 def load_networks(
     checkpoint: Checkpoint, *, ema: bool = False, device: torch.device, where: str = "checkpoint", shared: bool = False
 ) -> tuple[Networks, Any]:
-    """The networks that infer, of a checkpoint, on ``device`` in evaluation mode, and its ModelConfig.
+    """The networks of a checkpoint that infer, on ``device`` in evaluation mode, and its ModelConfig.
 
-    Those that only training needs (discriminators) are neither built nor loaded. ``ema`` takes the EMA weights;
-    ``where`` names the checkpoint in errors. With ``shared`` the networks use the checkpoint's tensors, not copies.
-
-    Raises:
-        CheckpointError: EMA weights are asked for and absent, or the weights do not fit the configuration.
+    ``ema`` takes the EMA weights; ``where`` names the checkpoint in errors. With ``shared`` the networks use the
+    checkpoint's tensors, not copies. Raises CheckpointError if EMA weights are asked for and absent, or the weights do
+    not fit the configuration.
     """
-    weights = checkpoint.networks
-    if ema:
-        if not checkpoint.has_ema:
-            raise CheckpointError(f"{where}: holds no EMA weights; leave out --ema")
-        weights = {**weights, **(checkpoint.ema or {})}
+    if ema and not checkpoint.has_ema:
+        raise CheckpointError(f"{where}: holds no EMA weights; leave out --ema")
+    weights = {**checkpoint.networks, **(checkpoint.ema or {})} if ema else checkpoint.networks
     networks = new_networks(checkpoint, where=where, device="cpu", inference=True)
     load_weights(networks, weights, where=where, shared=shared)
-    config = from_plain(get_model(checkpoint.model).config, checkpoint.config, where=where)
-    return {key: network.to(device).eval() for key, network in networks.items()}, config
+    return {key: network.to(device).eval() for key, network in networks.items()}, checkpoint.config
 
 
 def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", inference: bool = False) -> Networks:
@@ -93,12 +87,10 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", in
 
     With ``inference`` those that only training needs are left out, as they are where the checkpoint holds one alone.
     """
-    spec = get_model(checkpoint.model)
-    config = from_plain(spec.config, checkpoint.config, where=where)
-    inference = inference or len(checkpoint.networks) == 1
+    build, inference = get_model(checkpoint.model).model.build_networks, inference or len(checkpoint.networks) == 1
     try:
         with torch.device(device), naming_errors(where, error=CheckpointError):
-            return spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=inference)
+            return build(checkpoint.config, checkpoint.audio, checkpoint.text, inference=inference)
     except (RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:  # of PyTorch's modules
         raise CheckpointError(f"{where}: its configuration is of no network ({reason(error)})") from error
 
@@ -113,26 +105,22 @@ def check_fit(checkpoint: Checkpoint, *, where: str) -> Networks:
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:
     """The network that infers, with weight norm folded and the like, and its ModelConfig.
 
-    Raises:
-        CheckpointError: as `load_networks`.
-        OptionError: an exported file is for other programs, or the device is not the CPU.
+    Raises CheckpointError as `load_networks` does; OptionError if an exported file is for other programs, or the device
+    is not the CPU.
     """
-    spec, exported, device = loaded.spec, loaded.exported, torch.device(device)
+    spec, exported, made, device = loaded.spec, loaded.exported, loaded.checkpoint, torch.device(device)
     if exported is None:
-        made = loaded.checkpoint
         shared = made.stripped is not None  # then its matrices are in memory, not in the file alone
         networks, config = load_networks(made, ema=loaded.ema, device=device, where=str(loaded.path), shared=shared)
         network: Any = next(iter(networks.values()))
         network.prepare_for_inference()
         return network, config
-    if spec.from_exported is None:
+    if (exported_network := spec.find("export", "ExportedNetwork")) is None:
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     if device.type != "cpu":
         raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
-    config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    parts = exported.parts()
-    runners = {name: OnnxRunner(one.path, one.description["outputs"], one.session) for name, one in parts.items()}
-    return spec.from_exported(runners.get("", runners), config, exported.description, device), config
+    runners = exported.runners()
+    return exported_network(runners.get("", runners), made.config, exported.description, device), made.config
 
 
 def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
@@ -146,10 +134,8 @@ def load_weights(
 ) -> None:
     """Load each network's state dict; every key and shape must be as expected. ``kind`` says what they are in errors.
 
-    With ``shared`` the tensors of the state dict become those of the network.
-
-    Raises:
-        CheckpointError: lists what is missing, unexpected or of another shape.
+    With ``shared`` the tensors of the state dict become those of the network. Raises CheckpointError, which lists what
+    is missing, unexpected or of another shape.
     """
     for name, network in networks.items():
         if name not in weights:
@@ -160,3 +146,17 @@ def load_weights(
         except RuntimeError as error:
             differences = shorten(str(error).partition("\n")[2], _LONGEST_DIFFERENCE)
             raise CheckpointError(f"{where}: its {kind} do not fit the model: {differences}") from error
+
+
+def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:
+    """Refuse by InputError a text-to-mel model's config of other mel channels or symbols.
+
+    ``text`` None leaves the number of symbols unchecked, and so do phonological features without a table.
+    """
+    if config.n_mel_channels != audio.n_mels:
+        raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
+    if text is None or (text.input_type == "pf" and not text.phone_features):
+        return
+    if config.n_symbols != (n_symbols := TextFrontEnd(text).n_symbols):
+        what = "features, the table of them" if text.phone_features else f"symbols, symbol set {text.symbol_set}"
+        raise InputError(f"the model reads {config.n_symbols} {what} has {n_symbols}")

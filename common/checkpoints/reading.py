@@ -18,11 +18,7 @@ _DAMAGES = (LookupError, TypeError, AttributeError, ValueError, RuntimeError)  #
 
 
 def file_format(path: Path) -> str:
-    """What a file begins as: ``safetensors``, ``onnx``, or any other, ``torch``.
-
-    Raises:
-        CheckpointError: there is no such file.
-    """
+    """What a file begins as: ``safetensors``, ``onnx``, or any other, ``torch``; CheckpointError if there is none."""
     check_file(path, kind="checkpoint file", error=CheckpointError)
     with path.open("rb") as file:
         start = file.read(9)
@@ -35,15 +31,13 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """The dict of plain types and tensors that a checkpoint file holds, whatever its layout.
 
     ``on_demand`` maps the file into memory, where its format lets it, so that tensors are read when they are used.
-
-    Raises:
-        CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
+    Raises CheckpointError if the file is missing, damaged, or holds anything but a dict of tensors and plain types.
     """
     kind = file_format(path)
     if kind == "onnx":
         wanted = "give the checkpoint that it was made of, or its safetensors"
         raise CheckpointError(f"{path}: an ONNX file, which is for inference alone; {wanted}")
-    return _read_safetensors(path) if kind == "safetensors" else read_pickled(path, on_demand=on_demand)
+    return _read_safetensors(path) if kind == "safetensors" else _read_pickled(path, on_demand=on_demand)
 
 
 def _read_safetensors(path: Path) -> dict[str, Any]:
@@ -62,50 +56,41 @@ def _read_safetensors(path: Path) -> dict[str, Any]:
     return payload_of(description, {description["network"]: state}) | {"layout": SAFETENSORS_LAYOUT}
 
 
-def read_pickled(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
+def _read_pickled(path: Path, *, on_demand: bool) -> dict[str, Any]:
     """A checkpoint's dict; with the weights of the network that it pickles, if it does, under ``state_dict``.
 
-    The network is the file's only one, the one called ``model``, or all that the file holds. ``on_demand`` as for
-    `read_payload`.
-
-    Raises:
-        CheckpointError: the file is damaged, or holds anything but networks, tensors and plain types; names it.
+    The network is the file's only one, the one called ``model``, or all that the file holds.
     """
     payload = read_torch_file(path, wanted="a checkpoint of torch.save", mapped=on_demand, error=CheckpointError)
     if isinstance(payload, StoredObject):
-        return {"state_dict": stored_weights(payload)}
+        return {"state_dict": _stored_weights(payload)}
     if not isinstance(payload, dict):
         raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
     networks = {key: value for key, value in payload.items() if isinstance(value, StoredObject)}
     rest = {key: value for key, value in payload.items() if key not in networks}
     if not networks or "state_dict" in rest:
         return rest
-    network = networks["model"] if "model" in networks else next(iter(networks.values()))
-    return rest | {"state_dict": stored_weights(network)}
+    return rest | {"state_dict": _stored_weights(networks.get("model") or next(iter(networks.values())))}
 
 
-def stored_weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor]:
+def _stored_weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor]:
     """A network's parameters and buffers by name, as its ``state_dict()`` would give them."""
-    state, weights = network.state, {}
-    transient = state.get("_non_persistent_buffers_set") or ()
-    for name, value in ((state.get("_parameters") or {}) | (state.get("_buffers") or {})).items():
-        if isinstance(value, Tensor) and name not in transient:
-            weights[prefix + name] = value
+    state = network.state
+    values = (state.get("_parameters") or {}) | (state.get("_buffers") or {})
+    kept = values.keys() - set(state.get("_non_persistent_buffers_set") or ())
+    weights = {prefix + name: one for name, one in values.items() if name in kept and isinstance(one, Tensor)}
     for name, child in (state.get("_modules") or {}).items():
         if isinstance(child, StoredObject):
-            weights |= stored_weights(child, f"{prefix}{name}.")
+            weights |= _stored_weights(child, f"{prefix}{name}.")
     return weights
 
 
 def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
     """Read a checkpoint of ours, as ``.pt`` or safetensors, or of a published layout onto the CPU.
 
-    ``training=False`` leaves out the training state, and files next to a published checkpoint that only training
-    needs; weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time.
-
-    Raises:
-        CheckpointError: the file is missing, damaged, holds anything but tensors and plain types, or is no
-            checkpoint of a known layout.
+    ``training=False`` leaves out the training state, and files next to a published checkpoint that only training needs;
+    weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time. Raises
+    CheckpointError as `read_payload` does, or if it is no checkpoint of a known layout.
     """
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
@@ -122,14 +107,13 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
 def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
     """A checkpoint of another implementation; each model's package recognizes its own by their keys.
 
-    Raises:
-        CheckpointError: it is of none, or damaged.
+    Raises CheckpointError if it is of none, or damaged.
     """
     payload = with_state_dict(payload)
     given = payload.get("state_dict")
     state = published_state(given) if isinstance(given, dict) else {}
     for name in available_models():
-        read = get_model(name).read_published
+        read = get_model(name).find("published_checkpoints", "read_published")
         try:
             checkpoint = None if read is None else read(state, payload, path=path, training=training)
         except _DAMAGES as error:
@@ -140,12 +124,9 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
 
 
 def load_last_checkpoint(folder: Path, model: str, *, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
-    """The newest checkpoint that can be read, or None where there is none.
+    """The newest checkpoint that can be read, or None where there is none; ``warn(line)`` is called for newer ones.
 
-    ``warn(line)`` is called for each newer one that cannot be read.
-
-    Raises:
-        CheckpointError: there are checkpoints, and none can be read.
+    Raises CheckpointError if there are checkpoints, and none can be read.
     """
     paths = saved_checkpoints(folder, model)
     for path in reversed(paths):

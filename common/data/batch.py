@@ -36,6 +36,11 @@ class Batch:
         return self.frame_lengths.sum()
 
     @property
+    def n_utterances(self) -> torch.Tensor:
+        """Number of utterances, a scalar int64 tensor on the batch's device."""
+        return torch.ones_like(self.frame_lengths).sum()
+
+    @property
     def sizes(self) -> dict[str, int]:
         """The size of each axis, with its padding."""
         found: dict[str, int] = {}

@@ -13,7 +13,6 @@ from common.data_report.clip import Clip
 from common.distributed import Ranks
 from common.errors import OptionError
 from common.files import write_text
-from common.registry import GeneratorSpec
 from common.training.misfits import measure_misfits
 
 
@@ -25,11 +24,11 @@ def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Pa
     Raises InputError where the checkpoint has no aligner, or a recording is not as the voice's.
     """
     opened = open_checkpoint(checkpoint, role="generator", ema=True)
-    made, inference = opened.checkpoint, opened.spec.inference
+    made = opened.checkpoint
     networks, config = load_networks(made, ema=opened.ema, device=torch.device("cpu"), where=str(checkpoint))
-    if not (isinstance(inference, GeneratorSpec) and inference.has_aligner(config)):
+    if not config.has_aligner:
         raise OptionError(f"--report-checkpoint {checkpoint}: no aligner; give a FastPitch with a learned alignment")
-    assert inference.teacher_forced_dataset is not None and made.text is not None
+    assert made.text is not None
     network: Any = next(iter(networks.values()))
     usable = [clip.utterance for clip in clips if clip.utterance.index not in refused]
     if not usable:
@@ -37,7 +36,7 @@ def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Pa
     with TemporaryDirectory() as folder:
         lines = ("|".join(filter(None, (item.wav, item.text, item.speaker))) for item in usable)
         write_text(Path(folder) / "usable.txt", "".join(f"{line}\n" for line in lines))
-        loaded = inference.teacher_forced_dataset(
+        loaded = opened.spec.data_function.teacher_forced_dataset(
             dataset,
             Path(folder) / "usable.txt",
             config=config,

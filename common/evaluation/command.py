@@ -22,7 +22,6 @@ from common.pages.tables import text_table
 from common.precision import Precision
 from common.progress import progress
 from common.recognition.recognizer import load_recognizer
-from common.registry import VocoderSpec
 from common.signals import StopSignals
 from common.synthesis.loading import contract_of, load_vocoder, make_voice
 from common.synthesis.options import VoiceOptions
@@ -136,8 +135,7 @@ def _open_evaluation(
         items = read_items(path, voice, options)
     else:
         contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
-        inference = None if vocoder is None or vocoder.exported is not None else vocoder.spec.inference
-        takes_pitch = isinstance(inference, VocoderSpec) and inference.takes_pitch
+        takes_pitch = vocoder is not None and vocoder.exported is None and vocoder.spec.takes_pitch
         items, audio = read_copies(path, options, contract=contract, takes_pitch=takes_pitch)
         loaded = load_vocoder(vocoder, voice_options, audio=audio, precision=precision)
         synthesizer = Synthesizer(audio=audio, precision=precision, vocoder=loaded, fade_out=0)

@@ -17,7 +17,7 @@ from common.extraction.options import (
 )
 from common.options import add_options, option_of
 from common.pages.tables import read_table
-from common.registry import GeneratorSpec, ModelSpec
+from common.registry import ModelSpec
 from common.text.options import TextOverrides
 
 _PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
@@ -58,11 +58,7 @@ def add_mel_options(parser: ArgumentParser) -> None:
 
 def _teachers() -> dict[str, ModelSpec]:
     """The models whose attention gives durations, by the destination of their option."""
-    return {
-        f"{spec.option}_checkpoint": spec
-        for spec in models_with("generator")
-        if isinstance(spec.inference, GeneratorSpec) and spec.inference.teacher is not None
-    }
+    return {f"{spec.option}_checkpoint": spec for spec in models_with("generator") if spec.is_teacher}
 
 
 def chosen_teacher(args: argparse.Namespace, options: ExtractionOptions) -> tuple[ModelSpec, Path] | None:

@@ -26,7 +26,7 @@ from common.extraction.options import ExtractionOptions
 from common.files import sha256
 from common.precision import one_thread
 from common.progress import Progress, progress
-from common.registry import GeneratorSpec, ModelSpec
+from common.registry import ModelSpec
 from common.synthesis.loading import with_front_end
 from common.synthesis.utterances import MelOutput
 from common.text.front_end import TextFrontEnd
@@ -174,9 +174,7 @@ def stored_teacher(loaded: LoadedCheckpoint, options: ExtractionOptions) -> Stor
 
 def load_teacher(loaded: LoadedCheckpoint, device: torch.device) -> TeacherModel:
     """The teacher's network on a device."""
-    inference = loaded.spec.inference
-    assert isinstance(inference, GeneratorSpec) and inference.teacher is not None
-    return functools.partial(inference.teacher, load_for_inference(loaded, device=device)[0])
+    return load_for_inference(loaded, device=device)[0].teach
 
 
 def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoint | None = None) -> AudioConfig:

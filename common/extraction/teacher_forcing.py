@@ -20,9 +20,9 @@ from common.audio.mel import MelExtractor
 from common.audio.options import SETTINGS
 from common.audio.wav import check_wav
 from common.checkpoints.loading import LoadedCheckpoint, load_networks
-from common.config import AudioConfig, from_plain, to_plain
+from common.config import AudioConfig, to_plain
 from common.data.features import feature_name
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from common.extraction.batches import check_trained, read_in_batches
 from common.extraction.corpus import Report
 from common.extraction.features import read_complete, write_feature
@@ -31,7 +31,6 @@ from common.extraction.options import TeacherForcingOptions
 from common.files import sha256, write_json, writing
 from common.precision import Precision
 from common.progress import Progress, progress
-from common.registry import GeneratorSpec
 from common.signals import StopSignals
 
 GENERATOR = "generator.json"  # stored with the mels: which model made them
@@ -55,22 +54,17 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
         InputError: a list cannot be read, two lines would write the same mel, or the folder holds other mels.
     """
     check_trained(loaded, ema=options.ema)
-    audio, text, inference = loaded.checkpoint.audio, loaded.checkpoint.text, loaded.spec.inference
-    assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
+    audio, text = loaded.checkpoint.audio, loaded.checkpoint.text
+    if (open_dataset := loaded.spec.find("data_function", "teacher_forced_dataset")) is None:
+        raise OptionError(f"{loaded.path}: {loaded.spec.name} has no teacher forcing")
     assert text is not None and options.output is not None
-    config = from_plain(loaded.spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    networks, _ = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
+    networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
     network: Any = next(iter(networks.values()))
     network.prepare_for_inference()
     open_list = functools.partial(
-        inference.teacher_forced_dataset,
-        config=config,
-        audio=audio,
-        text=text,
-        unknown_symbols=options.unknown_symbols,
-        networks=networks,
+        open_dataset, config=config, audio=audio, text=text, unknown_symbols=options.unknown_symbols, networks=networks
     )
-    filelists = options.filelist or _named_lists(options.lists or Path(), inference.list_columns(config), loaded.path)
+    filelists = options.filelist or _named_lists(options.lists or Path(), config.list_columns, loaded.path)
     datasets = [open_list(options.dataset_path, filelist) for filelist in filelists]
     maker = {"model": loaded.spec.name, "sha256": sha256(loaded.path), "ema": loaded.ema}
     settings = {SETTINGS: to_plain(audio), GENERATOR: maker}

@@ -10,7 +10,6 @@ from common.nn.discriminator_config import DiscriminatorConfig
 from common.nn.layers import channels_last, prefers_channels_last
 from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d
 
-_SLOPE = 0.1  # of leaky ReLU
 _N_SCALES = 3
 _SCALE_KERNEL_SIZES = (15, 41, 41, 41, 41, 41, 5)
 _SCALE_STRIDES = (1, 2, 2, 4, 4, 1, 1)
@@ -28,13 +27,14 @@ class DiscriminatorOutput:
         return [of_part[-1].flatten(1) for of_part in self.features]
 
 
-class _Discriminator(nn.Module):
+class Discriminator(nn.Module):
     """Convolutions with leaky ReLU, and one that makes the scores."""
 
+    slope = 0.1  # of leaky ReLU
     convs: nn.ModuleList
     conv_post: nn.Module
 
-    def forward(self, x: Tensor, *, amp_grouped_conv: bool = True) -> list[Tensor]:
+    def convolve(self, x: Tensor, *, amp_grouped_conv: bool = True) -> list[Tensor]:
         """x (B, 1, ...) -> features (B, C, ...), the scores last; see `MultiScaleDiscriminator`."""
         features = []
         for conv in self.convs:
@@ -44,12 +44,12 @@ class _Discriminator(nn.Module):
                     x = conv(x.float())
             else:
                 x = conv(x)
-            x = F.leaky_relu(x, _SLOPE, inplace=True)
+            x = F.leaky_relu(x, self.slope, inplace=True)
             features.append(x)
         return [*features, self.conv_post(x)]
 
 
-class PeriodDiscriminator(_Discriminator):
+class PeriodDiscriminator(Discriminator):
     """Scores a wave folded into rows of ``period`` samples, each column by itself."""
 
     def __init__(self, period: int, channels: tuple[int, ...]) -> None:
@@ -62,11 +62,11 @@ class PeriodDiscriminator(_Discriminator):
         )
         self.conv_post = WeightNormConv2d(channels[-1], 1, (3, 1), padding=(1, 0))
 
-    def forward(self, x: Tensor, *, amp_grouped_conv: bool = True) -> list[Tensor]:
+    def forward(self, x: Tensor) -> list[Tensor]:
         """wave (B, 1, T) -> features (B, C, rows, period)."""
         missing = -x.size(2) % self.period
         folded = F.pad(x, (0, missing), "reflect").unflatten(2, (-1, self.period))
-        return super().forward(channels_last(folded) if prefers_channels_last(x) else folded)
+        return self.convolve(channels_last(folded) if prefers_channels_last(x) else folded)
 
 
 class MultiPeriodDiscriminator(nn.Module):
@@ -81,7 +81,7 @@ class MultiPeriodDiscriminator(nn.Module):
         return DiscriminatorOutput([discriminator(wave) for discriminator in self.discriminators])
 
 
-class ScaleDiscriminator(_Discriminator):
+class ScaleDiscriminator(Discriminator):
     """Scores a wave by strided grouped convolutions over time."""
 
     def __init__(self, channels: tuple[int, ...], groups: tuple[int, ...], *, norm: type[nn.Conv1d]) -> None:
@@ -92,6 +92,8 @@ class ScaleDiscriminator(_Discriminator):
             for before, width, n_groups, size, stride in shapes
         )
         self.conv_post = norm(channels[-1], 1, 3, padding=1)
+
+    forward = Discriminator.convolve
 
 
 class MultiScaleDiscriminator(nn.Module):

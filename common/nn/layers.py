@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,7 @@ from common.errors import shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Gain = Literal["linear", "relu", "tanh", "sigmoid"]  # of the activation after a layer
 
 NOISE_BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the draws
 _KEPT_SEEDS = 2
@@ -45,6 +46,11 @@ def rows_by_name(
 def zero_where(padding: Tensor, x: Tensor) -> Tensor:
     """x, zero where ``padding`` is True; keeps x's memory layout on a GPU, which `Tensor.masked_fill` does not."""
     return torch.where(padding, 0.0, x) if prefers_channels_last(x) else x.masked_fill(padding, 0.0)
+
+
+def scale_log_mel(mel: Tensor) -> Tensor:
+    """A log-mel-spectrogram with values around 0 and 1."""
+    return (mel + 5) / 2.5
 
 
 def split_channels(x: Tensor, sizes: list[int]) -> list[Tensor]:
@@ -121,6 +127,21 @@ class TimeConv(nn.Conv1d):
         y = F.conv2d(rows, weight.unsqueeze(2), bias, stride, (0, padding), dilation, self.groups)
         # As squeeze(2), but not a view: the gradient of a view is copied where the result is changed in place.
         return torch.ops.aten._unsafe_view(y, [y.size(0), y.size(1), y.size(3)])
+
+
+class ConvNorm(nn.Module):
+    """A convolution that keeps the length, under the published name ``conv``, with Glorot's uniform initialization."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, kernel_size: int = 1, bias: bool = True, gain: Gain = "linear"
+    ) -> None:
+        super().__init__()
+        self.conv = TimeConv(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=bias)
+        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain(gain))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, L) -> (B, out_channels, L)."""
+        return self.conv(x)
 
 
 class Dropout(nn.Dropout):

@@ -24,7 +24,7 @@ def _moves_kernel(log_probs, moves, n_frames, n_items, n_tokens, SIZE: tl.conste
 
 
 def best_moves(log_probs: Tensor) -> Tensor:
-    """`fastpitch.alignment_search.best_moves` for float32 tensors."""
+    """`common.nn.alignment_search.best_moves` for float32 tensors."""
     n_items, n_frames, n_tokens = log_probs.shape
     moves = torch.zeros(n_frames, n_items, n_tokens, dtype=torch.int8, device=log_probs.device)
     sizes = (n_frames, n_items, n_tokens, triton.next_power_of_2(n_tokens))

@@ -31,10 +31,7 @@ def transcribe(
     """Transcribe recordings to stdout and into files, or only measure that; returns the exit status.
 
     ``own`` are the model's options, ``files`` those to write and to read that options name; ``parameters`` are logged.
-
-    Raises:
-        InputError: a recording cannot be read.
-        OptionError: a file to write is one that is read.
+    Raises InputError if a recording cannot be read; OptionError if a file to write is one that is read.
     """
     recognizer = replace(
         load_recognizer(checkpoint, options=own, precision=precision),

@@ -18,8 +18,7 @@ PERCENTILES = (90, 95, 99)  # of latencies
 class TranscribingOptions(EmaOptions):
     """What is transcribed, what is kept of it, and how recordings are batched and measured.
 
-    Raises:
-        OptionError: --output is no file for transcripts and no folder.
+    Raises OptionError if --output is no file for transcripts and no folder.
     """
 
     input: tuple[Path, ...] = option(

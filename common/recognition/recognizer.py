@@ -1,6 +1,8 @@
 """A speech-to-text model that is ready to transcribe recordings, lists and waves, and the errors of transcripts."""
 
 import math
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +16,6 @@ from torch.nn.utils.rnn import pad_sequence
 from common.audio.wav import resample
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.precision import Precision
-from common.registry import RecognizerSpec
 from common.timing import timed
 
 _BATCHES_PER_WINDOW = 16  # utterances are sorted by length within so many batches; results keep the list's order
@@ -71,6 +72,41 @@ class SpeechItem:
     load: Callable[[], Tensor]  # samples (T,) float32 at the recognizer's rate, prepared
 
 
+class SpeechToText(ABC):
+    """What a recognizer's network offers, or an exported file in its place (``export.ExportedNetwork``).
+
+    ``settings`` are what `settings` makes of the package's ``InferenceOptions``.
+    """
+
+    @abstractmethod
+    def settings(self, options: Any) -> Any:
+        """The options, completed; raises OptionError where they do not fit the network."""
+
+    @abstractmethod
+    def open_speech(
+        self, settings: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
+    ) -> list[SpeechItem]:
+        """The utterances of up to ``max_duration`` seconds of recordings, folders, lists and manifests.
+
+        Relative paths start from ``folder``.
+        """
+
+    @abstractmethod
+    def prepare(self, wave: Tensor, settings: Any) -> Tensor:
+        """The part of a wave (T,) to transcribe."""
+
+    @abstractmethod
+    def transcribe(self, waves: Tensor, lengths: Tensor, settings: Any) -> tuple[list[str], list[Tensor]]:
+        """waves (B, T), lengths (B,) samples -> B texts, and the log-probabilities (F, C) of each."""
+
+    @abstractmethod
+    def normalize(self, text: str) -> str:
+        """A text as the network would write it, to compare transcripts with."""
+
+    def prepare_for_inference(self) -> None:  # noqa: B027 - there may be nothing to fold
+        """Fold batch norm and the like; the network is not trained afterwards."""
+
+
 @dataclass(frozen=True)
 class Transcription:
     """The transcript of one utterance."""
@@ -86,13 +122,24 @@ class Transcription:
         """Against the reference, where there is one."""
         return None if self.reference is None else error_counts([self.reference], [self.text])
 
+    @property
+    def words(self) -> list[tuple[str, float, float]]:
+        """Each word with its start and end (s), where CTC emits its characters; [] without ``log_probs``."""
+        if self.log_probs is None:
+            return []
+        best, counts = self.log_probs.argmax(dim=1).unique_consecutive(return_counts=True)
+        ends, second = counts.cumsum(0), len(self.log_probs) / max(self.duration, 1e-6)  # frames
+        is_character = best != self.log_probs.size(1) - 1  # and no blank
+        spans = torch.stack([ends - counts, ends], dim=1)[is_character] / second
+        words = re.finditer(r"\S+", self.text) if len(spans) == len(self.text) else ()
+        return [(one[0], float(spans[one.start(), 0]), float(spans[one.end() - 1, 1])) for one in words]
+
 
 @dataclass(frozen=True)
 class Recognizer:
     """Transcribes speech with a network on its device."""
 
-    inference: RecognizerSpec
-    network: Any
+    network: SpeechToText
     sampling_rate: int  # Hz, of what the network reads
     settings: Any  # the model's own
     precision: Precision
@@ -108,35 +155,28 @@ class Recognizer:
     ) -> list[SpeechItem]:
         """The utterances of recordings, folders, lists and manifests, of up to ``max_duration`` seconds.
 
-        Relative paths start from ``folder``.
-
-        Raises:
-            InputError: a source or a recording is missing or broken.
+        Relative paths start from ``folder``. Raises InputError if a source or a recording is missing or broken.
         """
-        return self.inference.open_speech(
-            self.settings, self.network, sources=sources, folder=folder, max_duration=max_duration
-        )
+        return self.network.open_speech(self.settings, sources=sources, folder=folder, max_duration=max_duration)
 
     def transcribe(
-        self, speech: str | Path | Tensor | Sequence[str | Path | Tensor], *, sampling_rate: int | None = None
+        self,
+        speech: str | Path | Tensor | Sequence[str | Path | Tensor],
+        *,
+        sampling_rate: int | None = None,
+        with_log_probs: bool = False,
     ) -> list[Transcription]:
         """Transcribe a recording, folder or list by its path, several of them, or waves (T,).
 
-        Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's.
-
-        Raises:
-            InputError: a recording cannot be read; names its entry.
+        Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's. Raises InputError, naming its
+        entry, if a recording cannot be read.
         """
-        return list(self.transcripts(self._items(speech, sampling_rate), times=[]))
+        return list(self.transcripts(self._items(speech, sampling_rate), times=[], with_log_probs=with_log_probs))
 
     def transcripts(
         self, items: Sequence[SpeechItem], *, times: list[float], with_log_probs: bool = False
     ) -> Iterator[Transcription]:
-        """Transcribe utterances in their order, each as soon as possible; ``times`` gets each batch's seconds of work.
-
-        Raises:
-            InputError: a recording cannot be read; names its entry.
-        """
+        """Transcribe utterances in order, each as soon as possible; ``times`` gets the seconds of each batch's work."""
         for window in self._windows(items):
             found: dict[int, Transcription] = {}
             for indices in window:
@@ -166,7 +206,7 @@ class Recognizer:
 
     def _prepared(self, wave: Tensor, sampling_rate: int) -> Tensor:
         """wave (T,) of any rate as the network reads it."""
-        return self.inference.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.settings)
+        return self.network.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.settings)
 
     def _windows(self, items: Sequence[SpeechItem]) -> Iterator[list[list[int]]]:
         """Windows of indices in the list's order, each cut into length-bucketed batches."""
@@ -184,9 +224,7 @@ class Recognizer:
         waves, lengths = pad_sequence([*rows, longest], batch_first=True)[:-1], torch.tensor([len(row) for row in rows])
         seconds: list[float] = []
         with timed(device, seconds), self.precision.autocast():
-            texts, log_probs = self.inference.transcribe(
-                self.network, waves.to(device), lengths.to(device), self.settings
-            )
+            texts, log_probs = self.network.transcribe(waves.to(device), lengths.to(device), self.settings)
         kept = [values.cpu().clone() if with_log_probs else None for values in log_probs]  # no views
         found = zip(items, texts, kept)
         results = [Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found]
@@ -200,26 +238,20 @@ def load_recognizer(
     options: Any = None,
     precision: Precision | None = None,
 ) -> Recognizer:
-    """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.options`), or its defaults.
+    """The recognizer of a checkpoint; ``options`` are the package's ``InferenceOptions``, or None: its defaults.
 
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
-    more, instead.
-
-    Raises:
-        OptionError: there is no such device.
-        CheckpointError: it cannot be read, or is of a model that does another job.
+    more, instead. Raises OptionError if there is no such device, CheckpointError if the file can't be read.
     """
     if not isinstance(checkpoint, LoadedCheckpoint):
         checkpoint = open_checkpoint(Path(checkpoint), role="recognizer")
     precision = precision or precision_for([checkpoint], device)
-    inference = checkpoint.spec.inference
-    assert isinstance(inference, RecognizerSpec)
-    network, config = load_for_inference(checkpoint, device=precision.device)
+    network, _ = load_for_inference(checkpoint, device=precision.device)
     precision.cast_weights(network)
+    own = checkpoint.spec.arg_parser.InferenceOptions() if options is None else options
     return Recognizer(
-        inference,
         network,
         sampling_rate=checkpoint.checkpoint.audio.sampling_rate,
-        settings=inference.settings(inference.options() if options is None else options, config),
+        settings=network.settings(own),
         precision=precision,
     )

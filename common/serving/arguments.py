@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Collection, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from common.checkpoints.command_line import (
@@ -52,12 +51,7 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def load_models(argv: Sequence[str] | None) -> "ServedModels":
-    """The models that a command line names, ready to work.
-
-    Raises:
-        InputError: a checkpoint cannot be read, or two of them do not fit together.
-        OptionError: options do not fit together, or there is no voice.
-    """
+    """The models that a command line names, ready to work; raises InputError or OptionError where they can't."""
     from common.recognition.recognizer import load_recognizer  # --help needs no PyTorch
     from common.serving.models import ServedModels
     from common.synthesis.loading import GRIFFIN_LIM, make_voice, with_shipped
@@ -65,13 +59,11 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     args = parse_args(argv)
     opened = open_named_checkpoints(args, *_PURPOSES)
     recognizer = opened.pop("recognizer", None)
-    if recognizer is not None and find_spec("python_multipart") is None:
-        raise OptionError("to transcribe, a server needs the package python-multipart: pip install python-multipart")
     opened = with_shipped(opened, with_vocoder=read_options(args, VoiceOptions).takes_shipped_vocoder)
     if (generator := opened.get("generator")) is None:
         voices = ", ".join(f"--{spec.option}" for spec in models_with("generator"))
         raise OptionError(f"no voice to speak with; give one of {voices}")
-    if "vocoder" not in opened:
+    if "vocoder" not in opened and not generator.spec.makes_wave:
         print(GRIFFIN_LIM)
     specs = {role: one.spec for role, one in opened.items()}
     args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))

@@ -1,29 +1,57 @@
 """Errors as OpenAI's clients read them: a status, and a JSON object that says in one line what is wrong."""
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from common.errors import shown
+from common.errors import InputError, shown
 
+logger = logging.getLogger("serve")
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 
 class ApiError(HTTPException):
-    """A request that is answered by an error."""
+    """A request that is answered by an error; its message is one line."""
 
     def __init__(
         self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        """The field that is wrong is the one that the message begins with, as ``speed: ...``."""
-        super().__init__(status, message, headers)
+        """The message begins with the field that is wrong, as ``speed: ...``."""
+        super().__init__(status, " ".join(message.split()), headers)
         name, colon, _ = message.partition(":")
         self.param = name if colon and " " not in name else None
         self.code = code
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The error as JSON."""
+        kind = "server_error" if self.status_code >= 500 else "invalid_request_error"
+        return {"error": {"message": self.detail, "type": kind, "param": self.param, "code": self.code}}
+
+    @property
+    def response(self) -> JSONResponse:
+        """The answer to the request."""
+        return JSONResponse(self.body, status_code=self.status_code, headers=self.headers)
+
+
+def api_error(error: Exception) -> ApiError:
+    """Any error as clients get it; a fault of ours goes to the log with its traceback."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, HTTPException):
+        return ApiError(error.status_code, error.detail, headers=error.headers)
+    if isinstance(error, RequestValidationError | ValidationError):
+        return _describe_invalid(error)
+    if isinstance(error, InputError):
+        return ApiError(400, without_options(str(error)))
+    logger.error("error: %s", error, exc_info=error)
+    return ApiError(500, "an internal error, which the server's log has")
 
 
 def without_options(message: str) -> str:
@@ -36,33 +64,18 @@ def without_options(message: str) -> str:
     return _OPTION.sub(lambda found: found[1].replace("-", "_"), "; ".join(kept))
 
 
-def error_body(error: ApiError) -> dict[str, Any]:
-    """The error as JSON; its message is one line."""
-    kind = "server_error" if error.status_code >= 500 else "invalid_request_error"
-    message = " ".join(error.detail.split())
-    return {"error": {"message": message, "type": kind, "param": error.param, "code": error.code}}
-
-
-def error_response(error: HTTPException) -> JSONResponse:
-    """The answer to a request that failed, by us or by FastAPI."""
-    if not isinstance(error, ApiError):
-        error = ApiError(error.status_code, error.detail, headers=error.headers)
-    return JSONResponse(error_body(error), status_code=error.status_code, headers=error.headers)
-
-
-def describe_invalid(error: RequestValidationError) -> ApiError:
+def _describe_invalid(error: RequestValidationError | ValidationError) -> ApiError:
     """The first fault that pydantic found in a body."""
     fault = error.errors()[0]
-    place, message = ".".join(map(str, fault["loc"][1:])), fault["msg"].removeprefix("Value error, ")
+    place = ".".join(map(str, fault["loc"])).removeprefix("body").removeprefix(".")
+    message = fault["msg"].removeprefix("Value error, ")
     if not place and fault["type"] == "value_error":  # a message of ours
         return ApiError(400, message)
     if not place or fault["type"] == "json_invalid":
         return ApiError(400, "the body is not a JSON object that is sent as application/json", code="invalid_json")
+    what, code = f"{message[:1].lower()}{message[1:]}, got {shown(fault['input'])}", "invalid_value"
     if fault["type"] == "missing":
-        return ApiError(400, f"{place}: missing", code="missing_required_parameter")
-    if fault["type"] == "extra_forbidden":
-        message = f"{shown(place)[1:-1]}: unknown field; /docs has those there are"
-        return ApiError(400, message, code="unknown_parameter")
-    return ApiError(
-        400, f"{place}: {message[:1].lower()}{message[1:]}, got {shown(fault['input'])}", code="invalid_value"
-    )
+        what, code = "missing", "missing_required_parameter"
+    elif fault["type"] == "extra_forbidden":
+        what, code = "unknown field; /docs has those there are", "unknown_parameter"
+    return ApiError(400, f"{shown(place)[1:-1]}: {what}", code=code)

@@ -1,42 +1,97 @@
-"""The checks around every request: origin, key, queue length, body size and deadline; and its metrics and log line."""
+"""The checks around every request: site, key, queue length, body size and deadline; its metrics and log line."""
 
+import asyncio
 import hmac
 import logging
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import partial
-from importlib.util import find_spec
-from typing import Any, cast
+import re
+import socket
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import cast
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from common.serving.errors import ApiError, error_response
-from common.serving.log import RequestRecord
+from common.errors import shown
+from common.serving.errors import ApiError
+from common.serving.log import Metrics, RequestRecord
 from common.serving.options import Limits
-from common.serving.sites import Sites, preflight_headers
 
 logger = logging.getLogger("serve")
 HUNG_UP = 499  # as nginx calls a request whose client went away; no client ever sees it
 _STALLED = 30.0  # s in which nothing more of a body comes
+# Domains in which nobody can register a name that leads elsewhere: those of one machine, of LANs and of containers.
+_PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".corp", ".test", ".svc")
+_NETLOC = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@\[\]]+?)\.?)(?::[0-9]+)?")
+_IPV4 = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
+
+
+class Sites:
+    """Tells requests of the server's own pages, and of programs, from those of pages of other sites.
+
+    A page of another site can reach the server in two ways: by its address, with an ``Origin`` that differs, and by a
+    domain of that site's owner which leads here (DNS rebinding), with a ``Host`` that is no name of this server.
+    """
+
+    def __init__(self, allowed: Collection[str] = (), *, host: str = "") -> None:
+        """``allowed`` are origins, whose hosts are names of this server, as is the ``host`` that it listens on."""
+        self.allowed = frozenset(allowed)
+        hosts = (_hostname(one.partition("://")[2]) for one in allowed)
+        self._names = {host.lower(), socket.gethostname().lower(), *hosts}
+
+    def check(self, headers: Headers) -> None:
+        """Raise ApiError for a request that a page of another site made."""
+        host, origin, site = (headers.get(name, "") for name in ("host", "origin", "sec-fetch-site"))
+        if origin and not self.allowed.isdisjoint((origin, "*")):
+            return
+        if host and not self._is_own(_hostname(host)):  # HTTP/1.0, which browsers don't send, has none
+            what = f"Host {shown(host)} is no name of this server; start it with --allow-origin http(s)://NAME or a key"
+            raise ApiError(403, what, code="wrong_host")
+        is_own = site == "same-origin" or origin.partition("://")[2] == host.lower() if origin else site != "cross-site"
+        if not is_own:
+            what = f"pages of other sites may not use this server; start it with --allow-origin {origin or 'ORIGIN'}"
+            raise ApiError(403, what, code="cross_site")
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a host is a name of this server, or one that no site of others can have: an address, or no domain."""
+        is_address = "." not in name or ":" in name or _IPV4.fullmatch(name)  # or a name without a domain
+        return bool(is_address) or "*" in self.allowed or name in self._names or name.endswith(_PRIVATE)
+
+    def share(self, app: ASGIApp) -> ASGIApp:
+        """The application, whose answers pages of the allowed origins can read (CORS)."""
+        if not self.allowed:
+            return app
+        return CORSMiddleware(
+            app,
+            allow_origins=self.allowed,
+            allow_methods=("GET", "HEAD", "POST"),
+            allow_headers=("*",),
+            allow_private_network=True,
+            expose_headers=("X-Sampling-Rate", "Retry-After"),
+        )
+
+
+def _hostname(netloc: str) -> str:
+    """The host of ``host:port``, without the dot that may end it; "?.?" where it is none."""
+    found = _NETLOC.fullmatch(netloc.lower())
+    return (found[1] or found[2]) if found else "?.?"
 
 
 class Gate:
     """An ASGI application around another one, whose work on paths below ``/v1/audio/`` is bounded."""
 
     def __init__(
-        self, app: ASGIApp, *, limits: Limits, routes: Collection[Route], api_key: str | None, sites: Sites
+        self, app: ASGIApp, *, limits: Limits, routes: Collection[BaseRoute], api_key: str | None, sites: Sites
     ) -> None:
-        """``routes`` are the application's; with ``api_key``, ``/v1/`` and ``/metrics`` ask for it, else ``sites`` says
-        which pages may use it."""
+        """With ``api_key``, ``/v1/`` and ``/metrics`` ask for it; without, ``sites`` says which pages may use them."""
         self.active = 0  # requests for work
         self.metrics = Metrics(queue_length=lambda: self.active)
         self._app = app
         self._limits = limits
-        self._routes = routes
+        self._routes = [one for one in routes if isinstance(one, Route | Mount)]
         self._sites = sites
         self._key = None if api_key is None else api_key.encode()
 
@@ -46,33 +101,44 @@ class Gate:
             return
         endpoint = next((one.path for one in self._routes if one.matches(scope)[0] != Match.NONE), "other")
         record = RequestRecord(f"{scope['method']} {endpoint}", endpoint)
-        headers = Headers(scope=scope)
-        origin = headers.get("origin", "")
-        answer = _Answer(send, record, self._sites.answer_headers(origin))
+        is_complete = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal is_complete
+            if message["type"] == "http.response.start":
+                record.status = message["status"]
+                MutableHeaders(scope=message).update({"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"})
+            elif message.get("body"):
+                record.begin_answer()
+            is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
         # uvicorn sends no body to those who ask for the head.
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "record": record}}
         try:
-            if method == "OPTIONS" and self._sites.allows(origin):
-                await Response(status_code=204, headers=preflight_headers(headers))(scope, receive, answer.send)
-            else:
-                self._check(headers, scope["path"])
-                await self._work(scope, receive, answer)
+            self._check(Headers(scope=scope), scope["path"])
+            with self.deadline() as time_limit:
+                await self._work(scope, receive, send_on, time_limit)
+            if not is_complete:
+                record.status = HUNG_UP
         except ApiError as error:
-            record.error = error.detail
-            await error_response(error)(scope, receive, answer.send)
-        except Exception:  # the server must survive any error; the client got a 500
-            logger.exception("error: %s", record.what)
+            if record.status:  # the answer is cut, and the client sees that
+                record.status = error.status_code
+            else:
+                record.error = error.detail
+                await error.response(scope, receive, send_on)
+        except Exception:  # the server must survive any error, of which the client and the log were told
             record.status = 500
         self.count(record)
 
     def count(self, record: RequestRecord) -> None:
-        """Take a request that is over into the figures and the log."""
+        """End a request: its work, and its figures in the metrics and the log."""
+        record.finish()
         self.metrics.requests.labels(record.endpoint, str(record.status)).inc()
-        self.metrics.seconds.labels(record.endpoint).observe(record.finish())
+        self.metrics.seconds.labels(record.endpoint).observe(record.seconds)
         if record.first_byte is not None:
             self.metrics.first_byte.labels(record.endpoint).observe(record.first_byte)
-        record.log()
 
     def _check(self, headers: Headers, path: str) -> None:
         """Raise ApiError without the key; where there is none, for pages of other sites, which would not have it."""
@@ -98,27 +164,40 @@ class Gate:
         finally:
             self.active -= 1
 
-    async def _work(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
-        """Let the application read a body of bounded size, and answer until the deadline."""
-        deadline = self._limits.deadline  # s
-        is_work = scope["method"] == "POST" and scope["path"].startswith("/v1/audio/")
-        with anyio.move_on_after(deadline) as time_limit:
-            received = await _with_whole_body(receive, most=self._limits.max_body) if is_work else receive
-            if received is not None:
-                with self.place() if is_work else nullcontext():
-                    await self._app(scope, received, answer.send)
-        if time_limit.cancelled_caught and not answer.record.status:
-            raise ApiError(504, f"not done within {deadline:g} s, this server's limit", code="deadline")
-        if not answer.is_complete:  # the client sees that
-            answer.record.status = 504 if time_limit.cancelled_caught else HUNG_UP
+    @contextmanager
+    def deadline(self) -> Iterator[anyio.CancelScope]:
+        """Within the block a request has its time; raises ApiError where that is over."""
+        seconds = self._limits.deadline
+        try:
+            with anyio.fail_after(seconds) as scope:
+                yield scope
+        except TimeoutError as error:
+            raise ApiError(504, f"not done within {seconds:g} s, this server's limit", code="deadline") from error
+
+    async def _work(self, scope: Scope, receive: Receive, send: Send, time_limit: anyio.CancelScope) -> None:
+        """Let the application answer; a request for work reads its body first, and ends when the client hangs up."""
+        if scope["method"] != "POST" or not scope["path"].startswith("/v1/audio/"):
+            await self._app(scope, receive, send)
+            return
+        received = await _with_whole_body(receive, most=self._limits.max_body)
+        if received is None:
+            return
+        with self.place():
+            hang_up = asyncio.ensure_future(_until_hung_up(receive))
+            hang_up.add_done_callback(lambda _: time_limit.cancel())
+            try:
+                await self._app(scope, received, send)
+            finally:
+                hang_up.cancel()
+
+
+async def _until_hung_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
-    """What gives the body, which is read first, so that no client that holds it back has a place; None: it hung up.
-
-    Raises:
-        ApiError: nothing more of it came, or more than ``most`` bytes.
-    """
+    """What gives the body, which is read first: clients that hold it back have no place; None: the client hung up."""
     body, is_complete = bytearray(), False
     while not is_complete:
         try:
@@ -140,78 +219,6 @@ async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
     return receive_again
 
 
-class _Answer:
-    """Where an answer goes, with what is measured of it."""
-
-    def __init__(self, send: Send, record: RequestRecord, headers: dict[str, str]) -> None:
-        self.record = record
-        self._headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **headers}
-        self.is_complete = False
-        self._send = send
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.record.status = message["status"]
-            MutableHeaders(scope=message).update(self._headers)
-        elif message["type"] == "http.response.body":
-            if message.get("body"):
-                self.record.begin_answer()
-            self.is_complete = not message.get("more_body", False)
-        await self._send(message)
-
-
 def record_of(scope: Scope) -> RequestRecord:
     """The record of a request, which its work fills in."""
     return cast(RequestRecord, scope["state"]["record"])
-
-
-_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-
-
-class _Uncounted:
-    """Stands in for prometheus-client's metrics where it is not installed."""
-
-    def labels(self, *values: str) -> "_Uncounted":
-        return self
-
-    def inc(self, amount: float = 1) -> None:
-        pass
-
-    def observe(self, amount: float) -> None:
-        pass
-
-
-class Metrics:
-    """Prometheus metrics of one server, in their own registry; none if prometheus-client is not installed."""
-
-    def __init__(self, *, queue_length: Callable[[], int]) -> None:
-        """``queue_length()`` is asked for when the figures are read."""
-        self.registry: Any = None
-        uncounted: Any = _Uncounted()
-        self.requests = self.seconds = self.first_byte = self.audio = self.batch = uncounted
-        if find_spec("prometheus_client") is None:
-            return
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-
-        self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
-            "speech_requests", "Requests by path and status (499: hung up)", ("endpoint", "status"), registry=registry
-        )
-        times = partial(Histogram, labelnames=("endpoint",), buckets=_SECONDS, registry=registry)
-        self.seconds = times("speech_request_seconds", "Time of a request")
-        self.first_byte = times("speech_first_byte_seconds", "Time to the first byte of the answer")
-        queue = Gauge("speech_queue_length", "Requests that wait or are in work", registry=registry)
-        queue.set_function(queue_length)
-        self.audio = Counter("speech_audio_seconds", "Seconds of sound that were made", registry=registry)
-        text = "Utterances, or recordings, that a network took at once"
-        self.batch = Histogram("speech_batch_size", text, ("work",), buckets=_SIZES, registry=registry)
-        ProcessCollector(registry=registry)  # process_resident_memory_bytes among others
-
-    def page(self) -> tuple[bytes, str]:
-        """All figures as Prometheus reads them, and their media type; raises ApiError where none are kept."""
-        if self.registry is None:
-            raise ApiError(501, "this server keeps no figures; they need the package prometheus-client there")
-        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-
-        return generate_latest(self.registry), CONTENT_TYPE_LATEST

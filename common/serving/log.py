@@ -1,14 +1,17 @@
-"""The server's log: a line for each request, and warnings, as text or as JSON objects."""
+"""What a server notes of requests: a line of its log for each, as text or as JSON, and Prometheus metrics."""
 
 import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
 logger = logging.getLogger("serve")
-_TIME = "%Y-%m-%d %H:%M:%S"
 
 
 @dataclass
@@ -16,27 +19,24 @@ class RequestRecord:
     """What one request asked for, and how it was answered."""
 
     what: str  # method and path, or the protocol and its event
-    endpoint: str  # in the figures
+    endpoint: str  # in the metrics
     status: int = 0  # as of HTTP; 0: the answer has not begun
     characters: int | None = None  # of the text; None: there is none
     sound: float | None = None  # s that were sent or transcribed
     first_byte: float | None = None  # s to the first byte of the answer's body, or to the first sound
     seconds: float = 0.0  # in all
     error: str | None = None  # what the client was told
+    stop_work: Callable[[], None] = lambda: None  # called when the request ends, however that happens
     _began: float = field(default_factory=time.monotonic, repr=False)
 
     def begin_answer(self) -> None:
-        """Note the time of the first byte; without effect for those after it."""
-        if self.first_byte is None:
-            self.first_byte = time.monotonic() - self._began
+        """Note the time of the first byte."""
+        self.first_byte = self.first_byte or time.monotonic() - self._began
 
-    def finish(self) -> float:
-        """The seconds that the request took; called when its answer has ended."""
+    def finish(self) -> None:
+        """End the request's work, and write its line."""
+        self.stop_work()
         self.seconds = time.monotonic() - self._began
-        return self.seconds
-
-    def log(self) -> None:
-        """Write the request's line."""
         logger.info("%s", self.line, extra={"request": self})
 
     @property
@@ -59,20 +59,12 @@ class RequestRecord:
             "request": self.what,
             "status": self.status,
             "characters": self.characters,
-            "sound_s": None if self.sound is None else round(self.sound, 3),
-            "first_byte_ms": None if self.first_byte is None else round(1000 * self.first_byte, 1),
+            "sound_s": self.sound and round(self.sound, 3),
+            "first_byte_ms": self.first_byte and round(1000 * self.first_byte, 1),
             "total_ms": round(1000 * self.seconds, 1),
             "error": self.error,
         }
         return {name: value for name, value in found.items() if value is not None}
-
-
-class _TextFormatter(logging.Formatter):
-    """Puts the time before the lines of requests; other messages stand as they are."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = super().format(record)
-        return f"{self.formatTime(record, _TIME)} {line}" if hasattr(record, "request") else line
 
 
 class _JsonFormatter(logging.Formatter):
@@ -86,10 +78,33 @@ class _JsonFormatter(logging.Formatter):
 
 
 def start_logging(form: str) -> None:
-    """Write warnings of all parts, and a line for each request, on stderr as ``form`` says: text or json; off: only
-    warnings.
-    """
+    """Write warnings, and a line for each request, to stderr as ``form`` says: text or json; off: warnings alone."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonFormatter() if form == "json" else _TextFormatter())
+    text = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
+    handler.setFormatter(_JsonFormatter() if form == "json" else text)
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logger.setLevel(logging.WARNING if form == "off" else logging.INFO)
+
+
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Metrics:
+    """Metrics in a registry of their own."""
+
+    def __init__(self, *, queue_length: Callable[[], int]) -> None:
+        """``queue_length()`` is called when the metrics are read."""
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "speech_requests", "Requests by path and status (499: hung up)", ("endpoint", "status"), registry=registry
+        )
+        times = partial(Histogram, labelnames=("endpoint",), buckets=_SECONDS, registry=registry)
+        self.seconds = times("speech_request_seconds", "Time of a request")
+        self.first_byte = times("speech_first_byte_seconds", "Time to the first byte of the answer")
+        queue = Gauge("speech_queue_length", "Requests that wait or are in work", registry=registry)
+        queue.set_function(queue_length)
+        self.audio = Counter("speech_audio_seconds", "Seconds of sound that were made", registry=registry)
+        text = "Utterances, or recordings, that a network took at once"
+        self.batch = Histogram("speech_batch_size", text, ("work",), buckets=_SIZES, registry=registry)
+        ProcessCollector(registry=registry)  # process_resident_memory_bytes among others

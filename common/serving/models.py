@@ -49,16 +49,11 @@ class ServedModels:
         names = [self.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
         return names + [name for name, meant in self.aliases.items() if meant in names and name not in names]
 
-    def of_request(self, *, seed: int | None, vocoder_pitch: str | None) -> "ServedModels":
-        """With another seed of what the text-to-mel model draws at random, and another pitch for the vocoder.
-
-        Raises:
-            InputError: the vocoder cannot be told the voice's pitch.
-        """
+    def voice_of_request(self, *, seed: int | None, vocoder_pitch: str | None) -> Voice:
+        """The voice with another seed, and another pitch for the vocoder; raises InputError where it can't be told."""
         own = self.voice.synthesizer
         controls = own.controls if seed is None else replace(own.controls, seed=seed)
-        voice = self.voice.with_synthesizer(controls=controls, vocoder_pitch=vocoder_pitch or own.vocoder_pitch)
-        return replace(self, voice=voice)
+        return self.voice.with_synthesizer(controls=controls, vocoder_pitch=vocoder_pitch or own.vocoder_pitch)
 
     @property
     def transcriber(self) -> Recognizer:
@@ -95,7 +90,7 @@ def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any
         "id": models.voice_name,
         "name": models.voice_name,
         "model": voice.spec.name,
-        "vocoder": _name_of(voice.synthesizer.vocoder),
+        "vocoder": voice.spec.name if voice.spec.makes_wave else _name_of(voice.synthesizer.vocoder),
         "language": config.g2p_language if config.g2p is not None else "en",
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,

@@ -3,7 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
 from common.errors import OptionError, shown
 from common.options import group, option
@@ -25,39 +25,23 @@ class Limits:
     batch_size: int = option(16, "texts, or recordings, that the networks take at once", least=1)
 
 
-@dataclass(frozen=True)
-class WyomingAddress:
+class Address(NamedTuple):
     """Where Wyoming's clients connect."""
 
     host: str
     port: int
 
-    def __str__(self) -> str:
-        return f"tcp://{self.host}:{self.port}" if ":" not in self.host else f"tcp://[{self.host}]:{self.port}"
 
-
-def read_wyoming(uri: str) -> WyomingAddress:
-    """The address that a URI names.
-
-    Raises:
-        OptionError: it is not of the form tcp://HOST:PORT.
-    """
-    try:
-        found = urlsplit(uri)
-        host, port = found.hostname, found.port
-    except ValueError:  # of a port that is no number up to 65535, or of brackets
-        host = port = None
-    if not host or port is None or uri.rstrip("/").lower() != str(address := WyomingAddress(host, port)):
+def read_wyoming(uri: str) -> Address:
+    """The address that a URI names; raises OptionError where it is not ``tcp://HOST:PORT``."""
+    found = re.fullmatch(r"tcp://(?:\[([0-9a-f:.]+)\]|([^][:/\s]+)):([0-9]{1,5})/?", uri.lower())
+    if found is None or int(found[3]) > 65535:
         raise OptionError(f"{shown(uri)}: expected tcp://HOST:PORT, such as tcp://0.0.0.0:10200")
-    return address
+    return Address(found[1] or found[2], int(found[3]))
 
 
 def read_origin(text: str) -> str:
-    """An origin as browsers name it; ``*``: any.
-
-    Raises:
-        OptionError: it is none.
-    """
+    """An origin as browsers name it, or ``*`` for any; raises OptionError where it is neither."""
     found = re.fullmatch(r"\*|null|([a-z][a-z0-9+.-]*://[^/\s?#@]+)/?", text.lower())
     if found is None:
         raise OptionError(f"{shown(text)}: expected an origin such as http://localhost:3000, or *")
@@ -79,30 +63,16 @@ class ServerOptions:
     host: str = option("127.0.0.1", "address to listen on; 0.0.0.0 is every one of this machine")
     port: int = option(8080, "to listen on; 0: any that is free", least=0, most=65535)
     api_key_env: str | None = option(
-        None,
-        f"environment variable that holds the key which clients must send (default: {KEY_VARIABLE}, if it is set)",
-        metavar="NAME",
+        None, f"environment variable with the key that clients must send (default: {KEY_VARIABLE})", metavar="NAME"
     )
     allow_origin: tuple[str, ...] = option(
-        (),
-        "origins, such as https://example.com, whose pages may use the server too (CORS) and whose host is one of its "
-        "names; *: any",
-        metavar="ORIGIN",
-        read=read_origin,
-        adds_up=True,
+        (), "origins whose pages may use the server (CORS); *: any", metavar="ORIGIN", read=read_origin, adds_up=True
     )
     alias: tuple[tuple[str, str], ...] = option(
-        (),
-        "further names that clients use, such as af_heart=heart, of a voice, a speaker or a model",
-        metavar="NAME=VOICE",
-        read=read_alias,
-        adds_up=True,
+        (), "further names of voices, speakers and models", metavar="NAME=VOICE", read=read_alias, adds_up=True
     )
-    wyoming: WyomingAddress | None = option(
-        None,
-        "address to speak and transcribe at in Home Assistant's protocol too, such as tcp://0.0.0.0:10200",
-        metavar="URI",
-        read=read_wyoming,
+    wyoming: Address | None = option(
+        None, "address for Home Assistant, such as tcp://0.0.0.0:10200", metavar="URI", read=read_wyoming
     )
     log_format: str = option(
         "text", "of the lines on stderr, one a request; off: warnings alone", choices=("text", "json", "off")
@@ -110,11 +80,7 @@ class ServerOptions:
     limits: Limits = group(Limits, "limits")
 
     def api_key(self) -> str | None:
-        """The key that clients must send, from the environment; None: they need none.
-
-        Raises:
-            OptionError: the variable is empty, or is named and not set.
-        """
+        """The key that clients must send, from the environment; raises OptionError where its variable is empty."""
         name = self.api_key_env or KEY_VARIABLE
         if self.api_key_env is None and name not in os.environ:
             return None

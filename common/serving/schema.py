@@ -4,7 +4,7 @@ import logging
 from typing import Any, Literal
 
 from fastapi import UploadFile
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from common.text.prosody import LIMITS
 
@@ -26,9 +26,9 @@ class _Request(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_unread(cls, fields: Any) -> Any:
-        if not isinstance(fields, dict) or not (unread := [name for name in fields if name in _UNREAD]):
+        if not isinstance(fields, dict):
             return fields
-        if given := [name for name in unread if fields[name] is not None]:
+        if given := [name for name in fields if name in _UNREAD and fields[name] is not None]:
             logger.info("note: ignored, as no model here reads it: %s", ", ".join(given))
         return {name: value for name, value in fields.items() if name not in _UNREAD}
 
@@ -46,15 +46,12 @@ class SpeechRequest(_Request):
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events in base64")
     ssml: bool | None = Field(None, description="true: input must be SSML; false: it must hold none")
     prosody: dict[str, Any] | None = Field(None, description="a prosody table, instead of input")
-    like: str | None = Field(
-        None, description="a recording of input in base64, of any kind, whose lengths, pitch and energy it gets"
-    )
+    like: Base64Bytes | None = Field(None, description="a recording of input in base64, to be spoken like it")
     pitch: float | None = Field(None, ge=_PITCH[0], le=_PITCH[1], description="factor of the pitch in Hz")
     volume: float | None = Field(None, ge=_VOLUME[0], le=_VOLUME[1], description="factor of the amplitude")
-    vocoder_pitch: Literal["mel", "voice"] | None = Field(
-        None, description="voice: the vocoder follows the given pitch"
-    )
+    vocoder_pitch: Literal["mel", "voice"] | None = Field(None, description="voice: the sound has the given pitch")
     seed: int | None = Field(None, ge=0, lt=2**63, description="of everything random")
+    show: bool | None = Field(None, description="true: JSON with input in words and phones; nothing is spoken")
     timings: bool | None = Field(None, description="true: JSON with sound, words, prosody, mel; sse: of each utterance")
 
     @field_validator("voice", mode="before")
@@ -69,7 +66,7 @@ class SpeechRequest(_Request):
             raise ValueError("input: give a text or SSML in input, or a table in prosody, and not both")
         if self.input is not None and not self.input.strip():
             raise ValueError("input: there is nothing to speak in it")
-        if self.like is not None and self.input is None:
+        if self.input is None and self.like is not None:
             raise ValueError("like: a recording of the text in input; give that too")
         return self
 
@@ -77,8 +74,8 @@ class SpeechRequest(_Request):
 class TranscriptionRequest(_Request):
     """What to transcribe, and how to answer."""
 
-    file: UploadFile = Field(description="a WAV, FLAC, Ogg or MP3 file")
+    file: UploadFile = Field(description="a recording, such as a WAV, FLAC, Ogg, MP3, M4A or WebM file")
     model: str | None = Field(None, description=_MODEL)
     response_format: Literal["json", "text", "verbose_json", "srt", "vtt"] = Field(
-        "json", description="form of the transcript"
+        "json", description="form of the transcript; srt and vtt are subtitles, verbose_json has times"
     )

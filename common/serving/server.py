@@ -20,11 +20,7 @@ _HEAD = 20.0  # s from the end of the answer before, or from connecting, until a
 
 
 def bind(host: str, port: int, *, options: str = "") -> socket.socket:
-    """A socket that has the address, which ``options`` gave, and does not accept connections yet.
-
-    Raises:
-        InputError: the address is taken, or not this machine's.
-    """
+    """A socket that has the address and does not listen yet; raises InputError, naming ``options``, if it is taken."""
     # asyncio sends at once (TCP_NODELAY) what goes to a socket that says that it is of TCP; else clients wait 40 ms.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -83,16 +79,10 @@ class Server(uvicorn.Server):
 
     def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
         """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
-        super().__init__(
-            uvicorn.Config(
-                service.gate,
-                log_config=None,
-                log_level="critical",  # what it would say of cut answers is no error; the gate reports errors
-                access_log=False,
-                http=_Protocol,
-                timeout_graceful_shutdown=math.ceil(deadline),
-            )
-        )
+        # What uvicorn would say of cut answers is no error; the gate reports errors.
+        silent: Any = {"log_config": None, "log_level": "critical", "access_log": False}
+        end = math.ceil(deadline)
+        super().__init__(uvicorn.Config(service.asgi, http=_Protocol, timeout_graceful_shutdown=end, **silent))
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -2,27 +2,26 @@
 
 import asyncio
 import base64
-import binascii
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+from common.audio.wav import encode_sound
 from common.config import to_plain
 from common.errors import InputError, shown
-from common.serving.errors import ApiError, error_body, without_options
-from common.serving.log import RequestRecord
+from common.serving.errors import ApiError, api_error
 from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
-from common.serving.sound import Encoder, wav_bytes
+from common.serving.sound import Encoder
 from common.serving.worker import SpeechJob
 from common.synthesis.imitation import imitate, load_recording
 from common.synthesis.speech import Speech, parse_prosody
-from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, silences
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols
 from common.synthesis.voice import Voice
 from common.text.prosody import Style
 from common.text.ssml import has_markup
@@ -32,15 +31,20 @@ _LONGEST_UTTERANCE = 120.0  # s
 _LONGEST = 900.0  # s
 _SYMBOL = 0.06  # s, about, at the usual rate
 _WRITTEN_OUT = 4  # symbols that a text may have when it is written out, for each character that it may have
+Item = TypeVar("Item")
 
 
-def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> tuple[list[SynthesisInput], str]:
-    """The utterances that a request asks for, all of it checked, and what was left out; no network runs.
+class Plan(NamedTuple):
+    """What a request asks for, all of it checked."""
 
-    Raises:
-        ApiError, InputError: what cannot be spoken; says why.
-    """
-    voice = models.voice
+    voice: Voice
+    inputs: list[SynthesisInput]
+    warning: str  # of what was left out; "": nothing was
+
+
+def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> Plan:
+    """Plan a request, without running a network; raises ApiError or InputError for what cannot be spoken."""
+    voice = models.voice_of_request(seed=request.seed, vocoder_pitch=request.vocoder_pitch)
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
             raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out")
@@ -52,11 +56,10 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     phrase = Phrase(where, PurePosixPath("speech.wav"), text)
     if request.prosody is not None:
         table = parse_prosody(request.prosody, where=where)
-        n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
-        _check_length(f"{where}: {n_symbols} symbols", n_symbols, max_characters)
+        _check_length(where, sum(1 for one in table.utterances for _ in one.symbols), "symbols", max_characters)
         inputs, warning = voice.plan(table, style=style, phrase=phrase), ""
     else:
-        _check_length(f"{where}: {len(text)} characters", len(text), max_characters)
+        _check_length(where, len(text), "characters", max_characters)
         if request.ssml is not None and request.ssml != has_markup(text):
             wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
@@ -64,23 +67,14 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         warning = voice.front_end.describe_dropped(dropped_symbols(inputs))
         voice.warn_of_changes(inputs)
     _check_work(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
-    return inputs, warning
+    return Plan(voice, inputs, warning)
 
 
-def said_like(
-    recording: str, inputs: list[SynthesisInput], voice: Voice, *, max_seconds: float
-) -> list[SynthesisInput]:
-    """A text's utterances with the lengths, pitch and energy of a ``recording`` of it in base64; networks run.
-
-    Raises:
-        ApiError, InputError: it is no recording of speech, or the voice cannot speak with a given prosody.
-    """
-    try:
-        data = base64.b64decode(recording, validate=True)
-    except binascii.Error as error:
-        raise ApiError(400, "like: expected a sound file in base64") from error
-    wave = load_recording(data, sampling_rate=voice.sampling_rate, max_seconds=max_seconds, name="like")
-    return imitate(inputs, wave, voice, where="like")
+def imitating(planned: Plan, recording: bytes, *, max_seconds: float) -> Plan:
+    """A plan with the lengths, pitch and energy of a ``recording``; raises InputError where that can't be; slow."""
+    voice = planned.voice
+    wave = load_recording(recording, sampling_rate=voice.sampling_rate, max_seconds=max_seconds, name="like")
+    return planned._replace(inputs=imitate(planned.inputs, wave, voice, where="like"))
 
 
 def _speaker(name: str | None, models: ServedModels) -> str | None:
@@ -94,15 +88,13 @@ def _speaker(name: str | None, models: ServedModels) -> str | None:
     raise ApiError(400, f"voice: {shown(name)}, expected one of {', '.join((models.voice_name, *speakers))}")
 
 
-def _check_length(what: str, length: int, most: int) -> None:
+def _check_length(where: str, length: int, unit: str, most: int) -> None:
     if length > most:
-        raise ApiError(400, f"{what}, this server's limit is {most}", code="string_above_max_length")
+        raise ApiError(400, f"{where}: {length} {unit}, this server's limit is {most}", code="string_above_max_length")
 
 
 def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
-    """Refuse what would take all time and memory: an utterance that would be too long, and pauses and given durations
-    that would in all.
-    """
+    """Refuse what would take all time and memory: too long an utterance, and too long pauses and given durations."""
     where = items[0].phrase.where
     if min((style.rate for item in items for style in item.styles or ()), default=1.0) < _SLOWEST:
         raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")
@@ -118,115 +110,75 @@ def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None
         raise InputError(f"{where}: {total:.0f} s of pauses and given durations; this server's limit is {_LONGEST:g}")
 
 
-class Answer:
-    """The sound of a job, of which the first piece is there before the answer begins: what fails before is an error."""
+async def begun(items: AsyncIterator[Item]) -> AsyncIterator[Item]:
+    """The same items, once the first is there: what fails before it is an error, and no answer that is cut."""
+    first = await anext(items)
 
-    def __init__(self, job: SpeechJob, record: RequestRecord) -> None:
-        """``record`` learns how much is sent."""
-        self._n_symbols = sum(item.length for item in job.inputs)
-        self._n_samples = 0
-        self._job = job
-        self._record = record
-        self._first: Tensor | None = None
+    async def all_items() -> AsyncIterator[Item]:
+        yield first
+        async for one in items:
+            yield one
 
-    async def start(self) -> None:
-        """Wait for the first piece.
-
-        Raises:
-            Exception: what the work failed with.
-        """
-        self._first = await self._take_piece()
-
-    async def _take_piece(self) -> Tensor | None:
-        """The next piece (T_i,) of the sound; None after the last one."""
-        while isinstance(result := await self._job.take(), SynthesisResult):
-            pass
-        return result
-
-    async def pieces(self) -> AsyncIterator[Tensor]:
-        """The pieces (T_i,) of the sound; `start` comes first."""
-        wave = self._first
-        while wave is not None:
-            self._n_samples += len(wave)
-            self._record.sound = self._n_samples / self._job.voice.sampling_rate
-            yield wave
-            wave = await self._take_piece()
-
-    async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
-        """The bytes of a file."""
-        async for wave in self.pieces():
-            if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
-                yield data
-        if data := encoder.finish():
-            yield data
-
-    async def events(self, encoder: Encoder) -> AsyncIterator[bytes]:
-        """Speech as server-sent events in OpenAI's form; an error after the first event is an event too."""
-        try:
-            async for data in self.encoded(encoder):
-                yield _event({"type": "speech.audio.delta", "audio": _base64(data)})
-        except InputError as error:
-            yield _event({"type": "error", **error_body(ApiError(500, without_options(str(error))))})
-            return
-        n_frames = self._n_samples // self._job.voice.audio.hop_length
-        usage = {"input_tokens": self._n_symbols, "output_tokens": n_frames}
-        yield _event({"type": "speech.audio.done", "usage": usage | {"total_tokens": sum(usage.values())}})
+    return all_items()
 
 
-def _event(data: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(data)}\n\n".encode()
+async def pieces_of(job: SpeechJob) -> AsyncIterator[Tensor]:
+    """The pieces (T_i,) of a job's sound."""
+    while (made := await job.take()) is not None:
+        if isinstance(made, Tensor):
+            yield made
+
+
+async def utterances_of(job: SpeechJob) -> AsyncIterator[SynthesisResult]:
+    """A job's utterances, each as soon as its sound is complete."""
+    pieces: list[Tensor] = []
+    while (made := await job.take()) is not None:
+        if isinstance(made, Tensor):
+            pieces.append(made)
+            continue
+        yield replace(made, wave=torch.cat(pieces))
+        pieces = []
 
 
 async def whole_speech(job: SpeechJob) -> Speech:
-    """All of a job's sound, with what is known of it.
-
-    Raises:
-        Exception: what the work failed with.
-    """
-    return job.voice.join([part async for part in spoken_parts(job)])
+    """All of a job's sound, with what is known of it."""
+    return job.voice.join([part async for part in utterances_of(job)])
 
 
-async def spoken_parts(job: SpeechJob) -> AsyncIterator[SynthesisResult]:
-    """A job's utterances, each as soon as its sound is complete.
-
-    Raises:
-        Exception: what the work failed with.
-    """
-    audio = job.voice.audio
-    while (made := await job.take()) is not None:
-        assert isinstance(made, SynthesisResult)
-        pieces: list[Tensor] = []
-        n_left = (made.mel.size(1) + sum(silences(made.item, audio))) * audio.hop_length
-        while n_left > 0 and isinstance(piece := await job.take(), Tensor):
-            pieces.append(piece)
-            n_left -= len(piece)
-        yield replace(made, wave=torch.cat(pieces))
+async def encoded(job: SpeechJob, encoder: Encoder) -> AsyncIterator[bytes]:
+    """A job's sound as the bytes of a file."""
+    async for wave in pieces_of(job):
+        if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
+            yield data
+    if data := encoder.finish():
+        yield data
 
 
-async def described_events(
-    first: SynthesisResult,
-    others: AsyncIterator[SynthesisResult],
-    job: SpeechJob,
-    record: RequestRecord,
-    *,
-    warning: str,
-) -> AsyncIterator[bytes]:
-    """Each utterance as `described`, as a server-sent event; an error after the first one is an event too.
+async def audio_events(job: SpeechJob, encoder: Encoder) -> AsyncIterator[dict[str, Any]]:
+    """A job's sound as OpenAI's events."""
+    async for data in encoded(job, encoder):
+        yield {"type": "speech.audio.delta", "audio": _base64(data)}
+    n_frames = round((job.record.sound or 0.0) * job.voice.sampling_rate / job.voice.audio.hop_length)
+    usage = {"input_tokens": job.n_symbols, "output_tokens": n_frames, "total_tokens": job.n_symbols + n_frames}
+    yield {"type": "speech.audio.done", "usage": usage}
 
-    ``record`` learns how much is sent.
-    """
-    part: SynthesisResult | None = first
+
+async def described_events(job: SpeechJob, *, warning: str) -> AsyncIterator[dict[str, Any]]:
+    """Each utterance of a job as `described`."""
+    async for part in utterances_of(job):
+        body = await asyncio.to_thread(described, job.voice.join([part]), warning=warning)
+        yield {"type": "speech.utterance", "part": part.item.part, "n_parts": part.item.n_parts, **body}
+        warning = ""
+    yield {"type": "speech.done"}
+
+
+async def server_sent(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[str]:
+    """Events as they are sent; an error is one too."""
     try:
-        while part is not None:
-            speech = job.voice.join([part])
-            record.sound = (record.sound or 0.0) + speech.duration
-            body = await asyncio.to_thread(described, speech, warning=warning if part is first else "")
-            yield _event({"type": "speech.utterance", "part": part.item.part, "n_parts": part.item.n_parts, **body})
-            part = await anext(others, None)
-    except InputError as error:
-        yield _event({"type": "error", **error_body(ApiError(500, without_options(str(error))))})
-        return
-    yield _event({"type": "speech.done"})
+        async for event in events:
+            yield f"data: {json.dumps(event)}\n\n"
+    except Exception as error:
+        yield f"data: {json.dumps({'type': 'error', **api_error(error).body})}\n\n"
 
 
 def described(speech: Speech, *, warning: str) -> dict[str, Any]:
@@ -236,7 +188,7 @@ def described(speech: Speech, *, warning: str) -> dict[str, Any]:
     scaled = ((mel - low) / max(high - low, 1e-6) * 255).round().to(torch.uint8)
     prosody = speech.prosody
     return {
-        "audio": _base64(wav_bytes(speech.wave, sampling_rate=speech.sampling_rate)),
+        "audio": _base64(encode_sound(speech.wave, PurePosixPath("speech.wav"), sampling_rate=speech.sampling_rate)),
         "sampling_rate": speech.sampling_rate,
         "hop_length": speech.audio.hop_length,
         "duration": speech.duration,

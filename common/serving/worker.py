@@ -12,15 +12,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import count, cycle, islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from common.recognition.recognizer import Recognizer, Transcription
-from common.serving.gate import Metrics
+from common.serving.log import Metrics, RequestRecord
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, silences
 from common.synthesis.voice import Voice
 
@@ -28,36 +27,35 @@ logger = logging.getLogger("serve")
 _AHEAD = 5.0  # s of sound that may wait for a slow client; then the worker serves other requests
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
 _LITTLE = 16  # symbols; smaller differences in length don't matter
-Step = Callable[[], None]
 Result = TypeVar("Result")
+Work = Callable[[Sequence[Any]], None]  # on jobs at once
+Step = tuple[Work, Sequence[Any]]
 
 
 class Job(Generic[Result]):
     """Results of one request's work, in order, from the worker's thread to the coroutine that made the job."""
 
-    def __init__(self) -> None:
+    def __init__(self, record: RequestRecord) -> None:
+        """The job is canceled when the request of the ``record`` ends."""
         self.is_over = False  # done, failed or canceled: there is no more work to do
         self.on_change: Callable[[], None] = lambda: None  # called when results were taken, and by `cancel`
+        self.record = record
+        record.stop_work = self.cancel
         self._loop = asyncio.get_running_loop()
         self._results: asyncio.Queue[tuple[Result | Exception | None, float]] = asyncio.Queue()
-        self._waiting = 0.0  # s of sound in _results, or on its way there
-        self._lock = threading.Lock()
+        self._made = self._taken = 0.0  # s of sound
 
     @property
     def is_full(self) -> bool:
         """Whether the worker has to wait for the client to take what there is."""
-        return self._waiting >= _AHEAD
+        return self._made - self._taken >= _AHEAD
 
-    def put(self, result: Result, *, seconds: float = 0.0) -> None:
-        """Hand over a result; called by the worker's thread."""
-        with self._lock:
-            self._waiting += seconds
-        self._send(result, seconds)
-
-    def end(self, error: Exception | None = None) -> None:
-        """Say that all is done, or what went wrong; called by the worker's thread."""
-        self.is_over = True
-        self._send(error, 0.0)
+    def put(self, result: Result | Exception | None, *, seconds: float = 0.0) -> None:
+        """Hand over a result, of so much sound, or the error that ends the job; None: all is done."""
+        self.is_over = self.is_over or result is None or isinstance(result, Exception)
+        self._made += seconds
+        with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
+            self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
 
     def cancel(self) -> None:
         """Let the worker drop what is left to do; without effect on a job that is over."""
@@ -65,40 +63,29 @@ class Job(Generic[Result]):
         self.on_change()
 
     async def take(self) -> Result | None:
-        """The next result, or None after the last one.
-
-        Raises:
-            Exception: what the work failed with.
-        """
+        """The next result, or None after the last one; raises what the work failed with."""
         result, seconds = await self._results.get()
         if isinstance(result, Exception):
             raise result
-        with self._lock:
-            self._waiting -= seconds
+        if seconds:
+            self._taken += seconds
+            self.record.sound = self._taken
         self.on_change()
         return result
 
-    def _send(self, result: Result | Exception | None, seconds: float) -> None:
-        with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
-            self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
-
 
 class SpeechJob(Job[Tensor | SynthesisResult]):
-    """A text to speak. Its results are, for each utterance, its mel and then the pieces of its wave (T_i,)."""
+    """A text to speak. Its results are, for each utterance, the pieces of its wave (T_i,), and then the utterance."""
 
-    def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput]) -> None:
-        super().__init__()
+    def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput], record: RequestRecord) -> None:
+        super().__init__(record)
         self.voice = voice
         self.inputs = deque(inputs)  # that wait to become mels
+        self.n_symbols = sum(item.length for item in inputs)
         self.mel: SynthesisResult | None = None  # that is made sound of
         self.pieces: Iterator[Tensor] = iter(())
         self.n_left = 0  # samples of them that are not made yet
         self.turn = 0  # when the last piece was made: a number that grows
-
-    @property
-    def seed(self) -> int:
-        """The seed of the text-to-mel model's random numbers."""
-        return self.voice.synthesizer.controls.seed
 
     @property
     def waits(self) -> bool:
@@ -110,14 +97,15 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
         mine, its = self.inputs[0], other.inputs[0]
         short, long = sorted((mine.length, its.length))
         alike = long <= max(_LONGEST_RATIO * short, short + _LITTLE)
-        return alike and mine.given == its.given and self.seed == other.seed
+        seeds = {job.voice.synthesizer.controls.seed for job in (self, other)}
+        return alike and mine.given == its.given and len(seeds) == 1
 
 
 class TranscriptionJob(Job[Transcription]):
     """A recording to transcribe: wave (T,) float32 at the recognizer's rate."""
 
-    def __init__(self, wave: Tensor) -> None:
-        super().__init__()
+    def __init__(self, wave: Tensor, record: RequestRecord) -> None:
+        super().__init__(record)
         self.wave = wave
 
 
@@ -128,22 +116,13 @@ class Worker:
         self._recognizer = recognizer
         self._batch_size = batch_size
         self._metrics = metrics
-        self._speaking: deque[SpeechJob] = deque()
-        self._transcribing: deque[TranscriptionJob] = deque()
+        self._jobs: list[Job] = []  # in the order that they came
         self._changed = threading.Condition()
         self._stopped = False
         self._kinds = cycle((self._next_mels, self._next_piece, self._next_transcripts))
         self._turns = count(1)
         self._thread = threading.Thread(target=self._run, name="networks", daemon=True)
-
-    def start(self) -> None:
-        """Begin to work."""
-        self._thread.start()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether jobs are done."""
-        return self._thread.is_alive()
+        self.start, self.is_alive = self._thread.start, self._thread.is_alive
 
     def stop(self) -> None:
         """Stop after the current step; unfinished jobs stay unfinished."""
@@ -151,106 +130,93 @@ class Worker:
         self._wake()
         self._thread.join()
 
-    def add(self, job: SpeechJob | TranscriptionJob) -> None:
+    def add(self, job: Job) -> None:
         """Add a job to the queue."""
         job.on_change = self._wake
         with self._changed:
-            (self._speaking if isinstance(job, SpeechJob) else self._transcribing).append(job)  # type: ignore[arg-type]
-        self._wake()
+            self._jobs.append(job)
+            self._changed.notify()
 
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify()
 
     def _run(self) -> None:
-        while True:
+        while not self._stopped:
             with self._changed:
-                while not self._stopped and (step := self._next_step()) is None:
+                self._jobs = [job for job in self._jobs if not job.is_over]
+                # Kinds of work alternate.
+                steps: Iterator[Step | None] = (find() for find in islice(self._kinds, 3))
+                found = next(filter(None, steps), None)
+                if found is None and not self._stopped:
                     self._changed.wait()
-                if self._stopped or step is None:
-                    return
-            step()
+            if found is not None:
+                self._do(*found)
 
-    def _next_step(self) -> Step | None:
-        """The next step of work, alternating between kinds; None if there is nothing to do."""
-        self._speaking = deque(job for job in self._speaking if not job.is_over)
-        self._transcribing = deque(job for job in self._transcribing if not job.is_over)
-        return next(filter(None, (find() for find in islice(self._kinds, 3))), None)
+    def _do(self, work: Work, jobs: Sequence[Job]) -> None:
+        """Do the work of jobs; where it fails each is tried alone, as it may be the fault of one."""
+        try:
+            work(jobs)
+        except Exception as error:  # one request's error must not fail the others
+            if len(jobs) == 1:
+                jobs[0].put(error)
+                return
+            if isinstance(error, torch.OutOfMemoryError):
+                logger.warning("warning: no memory for %d requests at once; give a smaller --batch-size", len(jobs))
+            for job in jobs:
+                self._do(work, [job])
 
-    def _first(self) -> Iterator[SpeechJob]:
-        """The oldest requests, up to a batch, except those whose clients have sound waiting."""
-        return islice((job for job in self._speaking if not job.is_full), self._batch_size)
+    def _speaking(self) -> list[SpeechJob]:
+        """The texts, except those whose clients have sound waiting."""
+        return [job for job in self._jobs if isinstance(job, SpeechJob) and not job.is_full]
 
     def _next_mels(self) -> Step | None:
         """The next utterance of the first request that has none in work, with others' of similar length."""
-        first = next((job for job in self._first() if job.waits), None)
+        speaking = self._speaking()
+        first = next((job for job in speaking[: self._batch_size] if job.waits), None)
         if first is None:
             return None
-        alike = (job for job in self._speaking if job.waits and job is not first and job.fits(first))
-        return partial(self._generate, [first, *islice(alike, self._batch_size - 1)])
+        alike = (job for job in speaking if job.waits and job is not first and job.fits(first))
+        return self._generate, [first, *islice(alike, self._batch_size - 1)]
 
     def _next_piece(self) -> Step | None:
-        """A piece of sound of the request whose last one is longest ago."""
-        job = min((job for job in self._first() if job.mel is not None), key=lambda job: job.turn, default=None)
-        if job is None:
-            return None
-        job.turn = next(self._turns)
-        return partial(self._sound, job)
+        """A piece of sound of the request, of the oldest ones, whose last piece is longest ago."""
+        ready = [job for job in self._speaking()[: self._batch_size] if job.mel is not None]
+        return (self._make_piece, [min(ready, key=lambda job: job.turn)]) if ready else None
 
     def _next_transcripts(self) -> Step | None:
-        jobs = list(islice(self._transcribing, self._batch_size))
-        return partial(self._transcribe, jobs) if jobs else None
+        jobs = [job for job in self._jobs if isinstance(job, TranscriptionJob)][: self._batch_size]
+        return (self._transcribe, jobs) if jobs else None
 
     def _generate(self, jobs: Sequence[SpeechJob]) -> None:
-        try:
-            mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
-        except Exception as error:  # one request's error must not fail the others
-            self._fail(jobs, error, self._generate)
-            return
+        mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
         self._metrics.batch.labels("speech").observe(len(jobs))
         for job, mel in zip(jobs, mels):
             job.inputs.popleft()
             job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
             audio = job.voice.audio
             job.n_left = (mel.mel.size(1) + sum(silences(mel.item, audio))) * audio.hop_length
-            job.put(mel)
             if mel.failure:
                 logger.warning("warning: %s", mel.describe_failure())
 
-    def _sound(self, job: SpeechJob) -> None:
-        assert job.mel is not None
-        try:
-            piece = next(job.pieces)
-        except Exception as error:  # as above
-            job.end(error)
-            return
+    def _make_piece(self, jobs: Sequence[SpeechJob]) -> None:
+        (job,) = jobs
+        job.turn = next(self._turns)
+        piece = next(job.pieces)
         seconds = len(piece) / job.voice.sampling_rate
         self._metrics.audio.inc(seconds)
         job.put(piece, seconds=seconds)
         job.n_left -= len(piece)
         if job.n_left <= 0:
+            job.put(job.mel)
             job.mel = None
             if not job.inputs:
-                job.end()
+                job.put(None)
 
     def _transcribe(self, jobs: Sequence[TranscriptionJob]) -> None:
         assert self._recognizer is not None
-        try:
-            found = self._recognizer.transcribe([job.wave for job in jobs])
-        except Exception as error:  # as above
-            self._fail(jobs, error, self._transcribe)
-            return
+        found = self._recognizer.transcribe([job.wave for job in jobs], with_log_probs=True)
         self._metrics.batch.labels("transcription").observe(len(jobs))
         for job, one in zip(jobs, found):
             job.put(one)
-            job.end()
-
-    def _fail(self, jobs: Sequence[Job], error: Exception, again: Callable) -> None:
-        """End a job with its error; of several, try each alone, as it may be the fault of one."""
-        if len(jobs) == 1:
-            jobs[0].end(error)
-            return
-        if isinstance(error, torch.OutOfMemoryError):
-            logger.warning("warning: no memory for %d requests at once; give a smaller --batch-size", len(jobs))
-        for job in jobs:
-            again([job])
+            job.put(None)

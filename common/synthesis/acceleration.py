@@ -12,7 +12,6 @@ from torch import Tensor
 
 from common.checkpoints.loading import LoadedCheckpoint
 from common.precision import allow_compiled_shapes
-from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.options import LONGEST_FRAMES, LONGEST_SYMBOLS, VoiceOptions
 
 Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wave (B, F * hop)
@@ -20,8 +19,8 @@ Infer = Callable[..., Tensor]  # mel (B, n_mels, F), lengths (B,) or None -> wav
 
 @dataclass(frozen=True)
 class PaddedShapes:
-    """The shapes that batches are padded to: multiples of one ``n_lengths``-th of the longest length, and powers of two
-    of utterances, up to ``batch_size``.
+    """What batches are padded to: multiples of one ``n_lengths``-th of the longest length, and powers of two of
+    utterances, up to ``batch_size``.
     """
 
     n_lengths: int
@@ -29,7 +28,7 @@ class PaddedShapes:
 
     @staticmethod
     def of(options: VoiceOptions) -> "PaddedShapes | None":
-        """Shapes for ``--length-buckets``; None: batches are padded to their longest utterance alone."""
+        """Shapes for ``--length-buckets``; None: batches are padded to their longest utterance."""
         n_lengths = options.acceleration.length_buckets
         return PaddedShapes(n_lengths, options.batch_size) if n_lengths else None
 
@@ -37,11 +36,6 @@ class PaddedShapes:
     def frame_step(self) -> int:
         """Numbers of mel frames are multiples of it."""
         return -(-LONGEST_FRAMES // self.n_lengths)
-
-    @property
-    def n_shapes(self) -> int:
-        """The number of input and output shapes of a network, not counting those longer than the longest lengths."""
-        return self.n_lengths**2 * (self.batch_size.bit_length() + 1)
 
     def symbols(self, n_symbols: int) -> int:
         """The number of symbols that a batch is padded to."""
@@ -61,8 +55,7 @@ def padded_inference(infer: Infer, shapes: PaddedShapes) -> Infer:
 
     def padded(mel: Tensor, lengths: Tensor | None) -> Tensor:
         n_rows, _, n_frames = mel.shape
-        further = shapes.rows(n_rows) - n_rows
-        beyond = -n_frames % shapes.frame_step
+        further, beyond = shapes.rows(n_rows) - n_rows, -n_frames % shapes.frame_step
         if lengths is None:  # always pass lengths, so that each shape is compiled once
             lengths = torch.full((n_rows,), n_frames, device=mel.device)
         # Padding utterances may have any length.
@@ -77,10 +70,9 @@ def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | Non
 
     Where compiling fails (without a C++ compiler, for one) it runs as it is, after one warning.
     """
-    # Hide the compiler's warnings about graph breaks; users can't act on them.
-    torch._logging.set_logs(dynamo=logging.ERROR)
+    torch._logging.set_logs(dynamo=logging.ERROR)  # hide warnings about graph breaks; users can't act on them
     if shapes is not None:
-        allow_compiled_shapes(shapes.n_shapes)
+        allow_compiled_shapes(shapes.n_lengths**2 * (shapes.batch_size.bit_length() + 1))
     run = torch.compile(infer, dynamic=shapes is None)
 
     def compiled_or_not(*args: Any, **kwargs: Any) -> Any:
@@ -100,12 +92,11 @@ def compiled(infer: Callable[..., Any], *, name: str, shapes: PaddedShapes | Non
 
 def accelerated(network: Any, loaded: LoadedCheckpoint, options: VoiceOptions) -> Any:
     """The network of a checkpoint, compiled by ``--torchscript`` or ``--compile`` where its model supports it."""
-    inference = loaded.spec.inference
-    assert isinstance(inference, GeneratorSpec | VocoderSpec)
+    spec, wanted = loaded.spec, options.acceleration
     if loaded.exported is not None:
         return network
-    if options.acceleration.torchscript and inference.to_torchscript is not None:
-        return inference.to_torchscript(network)
-    if options.acceleration.compile and inference.not_compilable is None:
-        network.infer = compiled(network.infer, name=loaded.spec.name, shapes=PaddedShapes.of(options))
+    if wanted.torchscript and (to_torchscript := spec.find("model", "to_torchscript")) is not None:
+        return to_torchscript(network)
+    if wanted.compile and spec.compilable:
+        network.infer = compiled(network.infer, name=spec.name, shapes=PaddedShapes.of(options))
     return network

@@ -28,9 +28,8 @@ from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import load_mels_or_recordings, warn_unread, with_frame_pitch
 from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import BatchTimes, Synthesizer, warn_of_failures
-from common.synthesis.utterances import Phrase, SynthesisInput, dropped_symbols, plan_batches
+from common.synthesis.utterances import Phrase, SynthesisInput, plan_batches
 from common.synthesis.voice import Voice
-from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.timing import take_turns
 
 
@@ -46,17 +45,15 @@ def speak(
 ) -> int:
     """Speak ``phrases``, or the one text, with the ``opened`` checkpoints, by role; returns the exit status.
 
-    ``files`` are those to write and to read that the options name; ``parameters`` are logged.
-
-    Raises:
-        InputError: a phrase cannot be spoken, which shows before the first one is.
-        OptionError: a file that is written is read, too, or of another phrase.
+    ``files`` are those to write and to read that the options name; ``parameters`` are logged. Raises InputError if a
+    phrase cannot be spoken, which shows before the first one is; OptionError if a file that is written is read, too, or
+    of another phrase.
     """
     vocoder, voice = opened.get("vocoder"), None
     if (generator := opened.get("generator")) is None:
         items, synthesizer = _copies(options, voice_options, vocoder, phrases, precision=precision)
     else:
-        if vocoder is None and not options.no_audio:
+        if vocoder is None and not (options.no_audio or generator.spec.makes_wave):
             print(GRIFFIN_LIM)
         voice = make_voice(generator, vocoder, voice_options, precision=precision)
         if options.no_audio:
@@ -88,13 +85,10 @@ def speak(
 
 def show(items: Sequence[SynthesisInput], voice: Voice) -> None:
     """Print each utterance in words, and as phones if the voice reads some."""
-    has_phones = voice.front_end.config.input_type != "char" or voice.front_end.config.p_arpabet > 0
     for item in items:
         print(item.reading or item.text)
-        if has_phones:
-            symbols = [one.removeprefix("@") for one in item.symbols if one != EDGE_SILENCE]
-            gap = "" if voice.front_end.symbol_set == CODE_POINTS else " "
-            print(f"    {gap.join(symbols).replace(BOUNDARY, ' ')}")
+        if phones := voice.phones_of(item):
+            print(f"    {phones}")
 
 
 def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
@@ -108,8 +102,7 @@ def _text_inputs(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
         text, where = read_text(Path("-"), kind="text"), "standard input"
     phrase = Phrase(where, options.file_name, text if isinstance(text, str) else None)
     items = voice.plan(text, phrase=phrase)
-    voice.front_end.warn_dropped(dropped_symbols(items))
-    voice.warn_of_changes(items)
+    voice.warn_of_losses(items)
     if options.like is None:
         return items
     recording = load_recording(options.like, sampling_rate=voice.sampling_rate)
@@ -124,9 +117,7 @@ def _copies(
     *,
     precision: Precision,
 ) -> tuple[list[SynthesisInput], Synthesizer]:
-    """The mels or recordings of a list, and what makes sound of them: a vocoder's checkpoint, the shipped one, or
-    Griffin-Lim.
-    """
+    """The mels or recordings of a list, and what makes sound of them."""
     folder, speaking = options.dataset_path, voice_options.speaking
     contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
     items, audio = load_mels_or_recordings(phrases, dataset_path=folder, contract=contract)
@@ -215,12 +206,9 @@ def _speak_into_folder(
 
 
 def write_stream(pieces: Iterator[Tensor], *, sampling_rate: int, kind: str) -> None:
-    """Write sound to standard output as it is made, as a WAV, or as 16-bit integers, little endian.
+    """Write sound to standard output as it is made, as a WAV of unknown length, or as 16-bit integers.
 
-    The header of a WAV says that its length is unknown, as players expect of a pipe.
-
-    Raises:
-        OutputError: the output cannot be written, as where nobody reads on.
+    Raises OutputError if the output cannot be written, as where nobody reads on.
     """
     with writing(Path("standard output")), os.fdopen(os.dup(1), "wb") as file:
         if kind == "wav":
@@ -239,10 +227,8 @@ _OTHER_NAME = "mel_gen_frames/s"  # of generator_frames/s in HiFi-GAN's publishe
 def first_sound(
     stream: Callable[[], Iterator[Tensor]], speak: Callable[[], object], *, turns: int = 3
 ) -> dict[str, float]:
-    """How soon speech begins that is streamed: the seconds until the first piece of ``stream()``, and their share of
-    those of ``speak()``, which makes all of it at once; medians over turns, after one that does not count.
-
-    Both begin with the same text or mel, and their sound lies on the CPU, so that work on a device is done.
+    """The seconds until the first piece of ``stream()``, and their share of those of ``speak()``, which makes all at
+    once; medians over turns, after one that does not count.
     """
     rows = take_turns([speak, lambda: next(stream())], 1 + turns)[1:]
     share = statistics.median(first / whole for whole, first in rows)
@@ -275,19 +261,22 @@ class Measurements:
     def summary(self) -> dict[str, float]:
         """The run's figures: of each stage, and of both together; empty without batches."""
         figures = {f"avg_{name}": value for name, value in self.figures_of(self.batches).items()}
-        speech = sum(batch.n_samples for batch in self.batches) / self.sampling_rate  # s
         utterances = sum(batch.n_utterances for batch in self.batches)
         for stage, seconds, _ in self._stages(self.batches):
             mean, deviation = statistics.fmean(seconds), statistics.pstdev(seconds)
             figures |= {f"{name}_{stage}latency": mean + width * deviation for name, width in NORMAL_INTERVALS.items()}
-            figures[f"avg_{stage}RTF"] = speech / (utterances * mean)
-            figures[f"avg_{stage}RTF@{self.batch_size}"] = speech / (len(self.batches) * mean)
+            figures[f"avg_{stage}RTF"] = self._speech_seconds / (utterances * mean)
+            figures[f"avg_{stage}RTF@{self.batch_size}"] = self._speech_seconds / sum(seconds)
         return figures | self.first_sound
+
+    @property
+    def _speech_seconds(self) -> float:
+        return sum(batch.n_samples for batch in self.batches) / self.sampling_rate
 
     def _stages(self, batches: Sequence[BatchTimes]) -> Iterator[tuple[str, list[float], dict[str, int]]]:
         """Each stage that ran, and both together under "": its batches' seconds, and what was made, by figure."""
-        tokens, frames = (sum(getattr(batch, name) for batch in batches) for name in ("n_tokens", "n_frames"))
-        samples = sum(batch.n_samples for batch in batches)
+        names = ("n_tokens", "n_frames", "n_samples")
+        tokens, frames, samples = (sum(getattr(batch, name) for batch in batches) for name in names)
         generator = [batch.generator for batch in batches if batch.generator is not None]
         vocoder = [batch.vocoder for batch in batches if batch.vocoder is not None]
         name = f"{self.vocoder_name}_"
@@ -300,8 +289,7 @@ class Measurements:
 
     def total(self) -> str:
         """Speech and work of all batches, and how they compare, in one line; empty without batches."""
-        speech = sum(batch.n_samples for batch in self.batches) / self.sampling_rate  # s
-        work = sum(batch.latency for batch in self.batches)  # s
+        speech, work = self._speech_seconds, sum(batch.latency for batch in self.batches)
         if not work:
             return ""
         rtf = f"RTF {work / speech:.4f} (work / speech), {speech / work:.2f} x real time"

@@ -58,13 +58,11 @@ class GraphRecorder:
         """
         recordings: dict[tuple, tuple[list[Tensor | None], Recording]] = {}
 
-        def run(*given: Tensor | None) -> Any:
+        def run(batch: Tensor, *others: Tensor | None) -> Any:
+            given = (batch, *others)
             # Tensors of inference mode cannot be written outside it.
-            shapes = [None if one is None else (one.shape, one.dtype) for one in given]
-            key = torch.is_inference_mode_enabled(), *shapes
+            key = torch.is_inference_mode_enabled(), *(one if one is None else (one.shape, one.dtype) for one in given)
             if key not in recordings:
-                batch = given[0]
-                assert batch is not None, "the first argument is the batch"
                 if max(batch.shape) > LONGEST_FRAMES or len(batch) > LARGEST_BATCH:
                     limits = f"{LARGEST_BATCH} phrases or {LONGEST_FRAMES} frames"
                     self._warn(f"batches of more than {limits} run without graphs")
@@ -83,10 +81,9 @@ class GraphRecorder:
         return run
 
     def capture(self, work: Callable[[], Any]) -> Recording:
-        """Run ``work`` a few times, then record it.
+        """Run ``work`` a few times, then record it; RuntimeError if it cannot be recorded.
 
-        Other threads may use the device meanwhile. RuntimeError if the work cannot be recorded; random numbers then
-        continue as before the attempt.
+        Other threads may use the device meanwhile.
         """
         if self._n_graphs == 0:
             self._stream, self._pool = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
@@ -106,13 +103,12 @@ class GraphRecorder:
                     torch.cuda.stream(before),
                     torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"),
                 ):
-                    made = work()
+                    return graph.replay, work()
             except BaseException:
                 generator.graphsafe_set_state(drawn)  # else it stays in the state of a recording
                 raise
         finally:
             torch.set_autocast_cache_enabled(caches)
-        return graph.replay, made
 
     def _warn(self, line: str) -> None:
         """Print a warning, once."""

@@ -24,8 +24,7 @@ _KEPT_SILENCE = 5  # frames at each end of an utterance
 def load_recording(source: Path | bytes, *, sampling_rate: int, max_seconds: float = 600.0, name: str = "") -> Tensor:
     """A recording, a file of any kind or its bytes, as a wave (T,) float32; ``name`` is what errors call it.
 
-    Raises:
-        AudioError: it is no sound file, damaged, or longer than ``max_seconds``.
+    Raises AudioError if it is no sound file, damaged, or longer than ``max_seconds``.
     """
     blocks, n_samples = list[np.ndarray](), 0
     for block in decode(source, sampling_rate=sampling_rate, name=name).blocks:
@@ -41,11 +40,9 @@ def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: Voice, *, wher
     """A text's utterances with the prosody of a recording of it, wave (T,) float32 at the voice's sampling rate.
 
     The voice's aligner finds the symbols in the recording; without one it is warped in time to the voice's own speech.
-    The pitch is moved to the mean of the voice's, and a wider range is narrowed to the voice's. The energy is set
-    where the voice has one. Errors name the recording ``where``.
-
-    Raises:
-        InputError: the voice cannot speak with a given prosody, or the recording is too short, or holds no speech.
+    The pitch is moved to the mean of the voice's, and a wider range is narrowed to the voice's. The energy is set where
+    the voice has one. Errors name the recording ``where``. Raises InputError if the voice cannot speak with a given
+    prosody, or the recording is too short, or holds no speech.
     """
     if not voice.shapes_prosody:
         raise InputError(f"{where}: {voice.spec.name} cannot speak with a given prosody; leave the recording out")
@@ -68,25 +65,14 @@ def imitate(items: Sequence[SynthesisInput], wave: Tensor, voice: Voice, *, wher
     ends = np.cumsum([item.length for item in items])[:-1]
     columns = {name: np.split(values, ends) for name, values in rows.items()}
     parts = zip(items, np.split(durations, ends), np.split(is_speech, np.cumsum(durations)[ends - 1]))
-    made = []
+    made, seconds = [], voice.audio.hop_length / voice.audio.sampling_rate
     for index, (item, frames, is_loud) in enumerate(parts):
         frames, lead, pause = _without_silence(frames, is_loud)
-        seconds = voice.audio.hop_length / voice.audio.sampling_rate
         hertz = _in_range(columns["pitch_hz"][index], pitch, voice, speaker=item.speaker)
-        given: dict[str, Any] = (
-            {"energy": torch.from_numpy(columns["energy"][index]).float()} if "energy" in columns else {}
-        )
-        made.append(
-            replace(
-                item,
-                durations=torch.from_numpy(frames).float(),
-                pitch_hz=torch.from_numpy(hertz),
-                styles=None,
-                lead=lead * seconds,
-                pause=pause * seconds,
-                **given,
-            )
-        )
+        given: dict[str, Any] = {"durations": torch.from_numpy(frames).float(), "pitch_hz": torch.from_numpy(hertz)}
+        if "energy" in columns:
+            given["energy"] = torch.from_numpy(columns["energy"][index]).float()
+        made.append(replace(item, **given, styles=None, lead=lead * seconds, pause=pause * seconds))
     return made
 
 
@@ -103,13 +89,13 @@ def _channel_means(mel: Tensor) -> Tensor:
 
 def _durations(mel: Tensor, spoken: Sequence[SynthesisResult], voice: Voice) -> np.ndarray:
     """Frames of all utterances' symbols in a recording's mel (n_mels, F), which they fill: (L,) int64."""
-    aligned = None
+    precision = voice.synthesizer.precision
     if (align := getattr(voice.synthesizer.network, "align", None)) is not None:
         tokens = torch.cat([one.item.tokens for one in spoken if one.item.tokens is not None])
-        with voice.synthesizer.precision.autocast():
-            aligned = align(tokens.to(voice.synthesizer.precision.device), mel.to(voice.synthesizer.precision.device))
-    if aligned is not None:
-        return aligned.cpu().numpy()
+        with precision.autocast():
+            aligned = align(tokens.to(precision.device), mel.to(precision.device))
+        if aligned is not None:
+            return aligned.cpu().numpy()
     frames = np.concatenate([one.frames_of_symbols() for one in spoken])
     own = torch.cat([one.mel for one in spoken], dim=1)
     rows, columns = warping_path(torch.cdist(own.t(), mel.t()).numpy()).T

@@ -1,29 +1,26 @@
 """Voices and vocoders, made of checkpoints, or of those that the project ships: the one way to load what speaks."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import torch
 from torch import Tensor
 
 from common.checkpoints.checkpoint import strip_checkpoint
-from common.checkpoints.exported import describe, describe_part, open_exported
-from common.checkpoints.exporting import part_path, write_onnx, write_quantized
+from common.checkpoints.exported import METADATA_KEY, describe, describe_part, open_exported, part_path
+from common.checkpoints.exporting import write_onnx, write_quantized
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.precision import Precision
-from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.acceleration import GRAPH_SHAPES, PaddedShapes, accelerated
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, SpeakingOptions, VoiceOptions
 from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.utterances import Phrase, SynthesisInput
-from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
+from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
@@ -33,6 +30,8 @@ from common.text.options import TextOverrides, overridden
 GRIFFIN_LIM = "no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough"  # if none is shipped
 VOICES = Path(__file__).resolve().parents[2] / "voices"
 VOICE, VOCODER = "lj-small.pt", "vocoder-small.pt"
+_TEXTS = ("One, two, three, four, five.", "The others come later.")  # to calibrate with
+_CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer makes of them in memory
 
 
 def load_voice(
@@ -45,27 +44,23 @@ def load_voice(
 ) -> Voice:
     """A voice that speaks: a text-to-mel checkpoint, by default the shipped one, and a vocoder's.
 
-    Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim.
-    ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda". ``lexicon`` is a
-    file of words and their phones (`read_lexicon`). With ``vocoder_pitch`` "voice" a vocoder that can is told the pitch
-    of the symbols, not the mel's. Of checkpoints with EMA weights these are used. `make_voice` takes all options.
-
-    Raises:
-        InputError: a checkpoint cannot be read, is of a model that does another job, or lacks what the options need;
-            or the vocoder reads other mels than the voice makes, with each field that differs.
-        OptionError: there is no such device.
+    Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim. ``device`` is "auto" (a
+    GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda". ``lexicon`` is a file of words and their
+    phones (`read_lexicon`). With ``vocoder_pitch`` "voice" a vocoder that can is told the pitch of the symbols, not the
+    mel's. EMA weights are used where there are any. `make_voice` takes all options. Raises InputError if a checkpoint
+    cannot be read, is of a model that does another job, or lacks what the options need; or the vocoder reads other mels
+    than the voice makes, with each field that differs; OptionError if there is no such device.
     """
     opened = {
         role: one if isinstance(one, LoadedCheckpoint) else open_checkpoint(Path(one), role=role, ema=True)
         for role, one in (("generator", checkpoint), ("vocoder", vocoder))
         if one is not None
     }
-    opened = with_shipped(opened, announce=lambda line: None)
+    opened = with_shipped(opened, announce=None)
     if "generator" not in opened:
         raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
-    options = VoiceOptions(
-        SpeakingOptions(vocoder_pitch=vocoder_pitch), TextOverrides(lexicon=None if lexicon is None else Path(lexicon))
-    )
+    text = TextOverrides(lexicon=None if lexicon is None else Path(lexicon))
+    options = VoiceOptions(SpeakingOptions(vocoder_pitch=vocoder_pitch), text)
     precision = precision_for(list(opened.values()), device)
     return make_voice(opened["generator"], opened.get("vocoder"), options, precision=precision)
 
@@ -76,81 +71,70 @@ def make_voice(
     """The voice of opened checkpoints; without a vocoder it speaks by Griffin-Lim.
 
     With the engine "onnx" its networks are exported at the start and run in onnxruntime; with "int8" as 8-bit integers
-    where the network can be quantized, and a line gives the mel distance. Exported files run as they are.
-
-    Raises:
-        InputError: the vocoder reads other mels than the generator makes, with each field that differs, or a checkpoint
-            lacks what the options need.
-        OptionError: the options do not fit the checkpoints, or the engine a GPU or mixed precision.
+    where the network can be quantized, and a line gives the mel distance. Exported files run as they are. Raises
+    InputError if the vocoder reads other mels than the generator makes, with each field that differs, or a checkpoint
+    lacks what the options need; OptionError if the options do not fit the checkpoints, or the engine a GPU or mixed
+    precision.
     """
+    if vocoder is not None and generator.spec.makes_wave:
+        raise OptionError(f"{generator.path}: {generator.spec.name} needs no vocoder; leave out {vocoder.path}")
     if vocoder is not None:
         made, contract = generator.checkpoint, contract_of(vocoder, options.speaking.accept_audio_differences)
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
     generator, engine = with_front_end(generator, options.front_end), options.acceleration.engine
-    load = partial(_load, options=options, precision=precision)
     if engine == "pytorch":
-        return load(generator, vocoder)
+        return _load(generator, vocoder, options, precision)
     if precision.cuda or precision.amp_dtype is not None:
         raise OptionError(f"--engine {engine} computes on the CPU in float32; leave out --cuda and --amp, or --engine")
-    mels = []
+    mels: list[Tensor] = []
     if engine == "int8":
-        plain = load(generator, vocoder)
+        plain = _load(generator, vocoder, options, precision)
         mels = [one.mel[:, :_CALIBRATION_FRAMES] for one in plain.synthesizer.generate(typical_inputs(plain))]
     with TemporaryDirectory(prefix="engine_") as folder:
         generator = _exported(generator, Path(folder), mels)
         vocoder = None if vocoder is None else _exported(vocoder, Path(folder), mels)
-        return load(generator, vocoder)
+        return _load(generator, vocoder, options, precision)
 
 
 def _load(
-    generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, *, options: VoiceOptions, precision: Precision
+    generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, options: VoiceOptions, precision: Precision
 ) -> Voice:
     """The voice of a checkpoint whose text front end is known."""
-    inference, stored, speaking = generator.spec.inference, generator.checkpoint, options.speaking
-    assert isinstance(inference, GeneratorSpec) and stored.text is not None
+    spec, stored, speaking = generator.spec, generator.checkpoint, options.speaking
+    assert stored.text is not None
     network, config = load_for_inference(generator, device=precision.device)
     precision.cast_weights(network)
-    own, front_end = options.models.get("generator") or inference.options(), options.front_end
-    lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
+    own, front_end, wanted = options.models.get("generator"), options.front_end, options.acceleration
+    controls = network.controls(own or spec.arg_parser.InferenceOptions(), where=generator.path)
     network, shapes = accelerated(network, generator, options), PaddedShapes.of(options)
-    if steps := _recorded_steps(generator, config, options, precision):
+    is_plain = not (wanted.compile or wanted.torchscript or generator.exported)
+    if wanted.cuda_graphs and precision.cuda and is_plain and config.sees_padding is None:
         shapes, recorder = shapes or GRAPH_SHAPES, GraphRecorder("--cuda-graphs: the voice")
-        for step in steps:
+        for step in spec.recordable:
             setattr(network, step, recorder.by_shape(getattr(network, step)))
     synthesizer = Synthesizer(
         audio=stored.audio,
         precision=precision,
         network=network,
-        vocoder=load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
-        controls=replace(inference.controls(own, network, config, where=generator.path), seed=speaking.seed),
+        vocoder=None if spec.makes_wave else load_vocoder(vocoder, options, audio=stored.audio, precision=precision),
+        controls=replace(controls, seed=speaking.seed),
         vocoder_pitch=speaking.vocoder_pitch,
         fade_out=speaking.fade_out,
         shapes=shapes,
         path=generator.path,
     )
+    lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
+    unknown, read_emoji = front_end.unknown_symbols, front_end.read_emoji
     return Voice(
-        spec=generator.spec,
+        spec=spec,
         synthesizer=synthesizer,
-        front_end=TextFrontEnd(
-            stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon, read_emoji=front_end.read_emoji
-        ),
-        n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
+        front_end=TextFrontEnd(stored.text, unknown_symbols=unknown, lexicon=lexicon, read_emoji=read_emoji),
+        n_speakers=getattr(config, "n_speakers", 1),
         speaker=speaking.speaker,
         plain=speaking.plain,
         longest=stored.longest.symbols if speaking.split_sentences and stored.longest is not None else None,
         phones_seed=None if front_end.p_arpabet is None else speaking.seed,
     )
-
-
-def _recorded_steps(
-    generator: LoadedCheckpoint, config: Any, options: VoiceOptions, precision: Precision
-) -> tuple[str, ...]:
-    """The methods of a generator's network that run as CUDA graphs."""
-    wanted, inference = options.acceleration, generator.spec.inference
-    assert isinstance(inference, GeneratorSpec)
-    if not (wanted.cuda_graphs and precision.cuda) or wanted.compile or wanted.torchscript or generator.exported:
-        return ()
-    return inference.recordable if generator.spec.training.sees_padding(config) is None else ()
 
 
 def load_vocoder(
@@ -162,38 +146,30 @@ def load_vocoder(
 ) -> Vocoder:
     """The vocoder of a mel-to-sound checkpoint; without one Griffin-Lim of ``audio``.
 
-    Raises:
-        OptionError: the options do not fit the checkpoint.
+    Raises OptionError if the options do not fit the checkpoint.
     """
     options = options or VoiceOptions()
     speaking = options.speaking
     if loaded is None:
         assert audio is not None, "Griffin-Lim takes the description of its mels"
         return GriffinLimVocoder(audio, speaking.seed, speaking.griffin_lim_iters or GRIFFIN_LIM_ITERATIONS)
-    inference = loaded.spec.inference
-    assert isinstance(inference, VocoderSpec)
-    network, config = load_for_inference(loaded, device=precision.device)
+    spec, audio = loaded.spec, loaded.checkpoint.audio
+    network, _ = load_for_inference(loaded, device=precision.device)
     precision.cast_weights(network)
-    settings = VocoderSettings()
-    if inference.settings is not None:
-        own = options.models.get("vocoder") or inference.options()
-        settings = inference.settings(own, config, seed=speaking.seed, where=loaded.path)
-    context = None if inference.context is None else inference.context(config, loaded.checkpoint.audio)
-    cuda_graphs = options.acceleration.cuda_graphs and precision.cuda
-    if settings.tracked and loaded.exported is not None:
-        settings, context = network.settings_of(settings), None  # of whole mels, in which it finds the track itself
+    own = options.models.get("vocoder") or spec.arg_parser.InferenceOptions()
+    settings = network.settings(own, seed=speaking.seed, where=loaded.path)
+    graphs = options.acceleration.cuda_graphs and precision.cuda
     return NetworkVocoder(
         accelerated(network, loaded, options),
-        loaded.checkpoint.audio,
-        name=loaded.spec.option,
+        audio,
+        name=spec.option,
         path=loaded.path,
         autocast=precision.autocast,
         device=precision.device,
         denoising_strength=speaking.denoising_strength,
         settings=settings,
-        context=context,
-        takes_pitch=inference.takes_pitch and loaded.exported is None,  # a file finds it itself
-        graph_recorder=GraphRecorder("--cuda-graphs: the vocoder") if cuda_graphs else None,
+        takes_pitch=spec.takes_pitch and loaded.exported is None,  # a file finds it itself
+        graph_recorder=GraphRecorder("--cuda-graphs: the vocoder") if graphs else None,
         shapes=PaddedShapes.of(options),
     )
 
@@ -232,54 +208,49 @@ def shipped_vocoder(audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> Loa
 
 
 def with_shipped(
-    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool = True, announce: Callable[[str], object] = print
+    opened: Mapping[str, LoadedCheckpoint],
+    *,
+    with_vocoder: bool = True,
+    announce: Callable[[str], object] | None = print,
 ) -> dict[str, LoadedCheckpoint]:
     """``opened`` checkpoints by role with the shipped voice where none is given, and the shipped vocoder where it is
-    wanted, none is given, and it reads the voice's mels; a line says which.
+    wanted, none is given, and it reads the voice's mels; lines say which.
     """
     found, path = dict(opened), VOICES / VOICE
     if "generator" not in opened and path.is_file():
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
-    if with_vocoder and "generator" in found and "vocoder" not in found:
+    if with_vocoder and "generator" in found and "vocoder" not in found and not found["generator"].spec.makes_wave:
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
-    if paths := [str(one.path) for role, one in found.items() if role not in opened]:
-        given = "vocoder checkpoint is given: the sound is made by" if "generator" in opened else "checkpoint is given:"
-        if "vocoder" in opened:
-            given, paths = "voice is given:", [*paths, str(opened["vocoder"].path)]
-        announce(f"no {given} {' speaks through '.join(paths)}")
+    for role, one in found.items():
+        if announce is not None and role not in opened:
+            what = "vocoder checkpoint is given: the sound is made by" if role == "vocoder" else "voice is given:"
+            announce(f"no {what} {one.path}")
     return found
 
 
-_TEXTS = ("One, two, three, four, five.", "The others come later.")  # to calibrate and compare with
-_CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer makes of them in memory
-
-
 def _exported(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> LoadedCheckpoint:
-    """A checkpoint whose network runs in onnxruntime, from files in ``folder``.
+    """A checkpoint whose network runs in onnxruntime, from files in ``folder``; exported files stay as they are.
 
-    With ``mels`` (n_mels, F) for calibration it computes in 8-bit integers where it can. Exported files are returned as
-    they are.
+    With ``mels`` (n_mels, F) for calibration it computes in 8-bit integers where it can.
     """
     spec = loaded.spec
-    if loaded.exported is not None or spec.exports is None or spec.from_exported is None:
+    if loaded.exported is not None or spec.find("export", "ExportedNetwork") is None:
         return loaded
-    audio = loaded.checkpoint.audio
-    network, config = load_for_inference(loaded, device=torch.device("cpu"))
-    exports, path = spec.exports(network, config, audio), folder / f"{spec.option}.onnx"
-    description, distances = describe(strip_checkpoint(loaded.checkpoint), context=None), []
+    audio, path = loaded.checkpoint.audio, folder / f"{spec.option}.onnx"
+    exports = spec.export.exports(*load_for_inference(loaded, device="cpu"), audio)
+    description, distances = describe(strip_checkpoint(loaded.checkpoint), exports), []
     is_quantized = bool(mels) and all(part.quantization for part in exports.parts)
     for part in exports.parts:
-        file, about = part_path(path, part), description | describe_part(exports, part)
+        file, about = part_path(path, part.name), description | describe_part(exports, part)
         if is_quantized:
             distances.append(write_quantized(file, part, about, mels=mels, audio=audio))
         else:
-            write_onnx(file, part, about)
+            write_onnx(file, part, {METADATA_KEY: json.dumps(about)})
     if distances:
         print(f"{spec.name} in 8 bits: mel distance {max(distances):.3f}")
-    exported, _ = open_exported(part_path(path, exports.parts[0]))
-    return replace(loaded, exported=exported)
+    return replace(loaded, exported=open_exported(part_path(path, exports.parts[0].name))[0])
 
 
 def typical_inputs(voice: Voice) -> list[SynthesisInput]:
@@ -289,6 +260,5 @@ def typical_inputs(voice: Voice) -> list[SynthesisInput]:
     except InputError:
         names = voice.front_end.symbols
         ids = [index % len(names) for index in range(len(_TEXTS[0]))]
-        symbols = tuple(names[index] for index in ids)
-        phrase = Phrase("engine", PurePosixPath("speech.wav"))
-        return [SynthesisInput(phrase, tokens=voice.front_end.inputs(ids), symbols=symbols)] * 2
+        tokens, symbols = voice.front_end.inputs(ids), tuple(names[index] for index in ids)
+        return [SynthesisInput(Phrase("engine", PurePosixPath("speech.wav")), tokens=tokens, symbols=symbols)] * 2

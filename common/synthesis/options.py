@@ -12,7 +12,7 @@ from common.checkpoints.options import EmaOptions
 from common.cli import MANY_BATCHES, MEASURING, ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import add_options, group, option, option_of, read_options
-from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
+from common.registry import ModelSpec
 from common.text.options import TextOverrides
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .c
 class CommandOptions:
     """What a command speaks, a list, one text or one text's prosody, what it keeps of that, and how it is measured.
 
-    Raises:
-        OptionError: not one of the three is given, or nothing would be kept of the work.
+    Raises OptionError if not one of the three is given, or nothing would be kept of the work.
     """
 
     input: Path | None = option(
@@ -51,40 +50,26 @@ class CommandOptions:
         names=("-i",),
     )
     text: str | None = option(None, "one text to speak, plain or with SSML, of any length, instead of --input")
-    prosody: Path | None = option(
-        None, "one text's prosody to speak, as --save-prosody writes it, instead of --input", metavar="FILE"
-    )
+    prosody: Path | None = option(None, "prosody to speak, as --save-prosody writes it", metavar="FILE")
     like: Path | None = option(
-        None,
-        "recording of the one text, of any kind: it is said with its lengths, pitch and energy, moved into the voice's "
-        "range; a vocoder that takes a pitch gets exactly this one",
-        metavar="FILE",
+        None, "recording of the one text, whose lengths, pitch and energy the voice speaks with", metavar="FILE"
     )
     dataset_path: Path = option(Path(), "folder that mel, wav, pitch and duration start from")
     output: Path | None = option(
         None,
-        "folder for the sound, one file a phrase; of one text also its file (default: speech.wav), or - for standard "
-        "output",
+        "folder for the sound; of one text also its file (default: speech.wav), or - for standard output",
         names=("-o",),
         writes=True,
     )
     show: bool = option(False, "print the text as words and as symbols, without speaking it")
-    stdout_format: str = option(
-        "wav", "what standard output gets: a WAV, or 16-bit integers without header", choices=("wav", "pcm")
-    )
+    stdout_format: str = option("wav", "standard output: a WAV, or 16-bit integers alone", choices=("wav", "pcm"))
     quiet: bool = option(False, "print warnings and errors alone")
-    log_file: Path | None = option(
-        None, "log of the figures; nvlog_infer.json in --output if not given", writes=True, variable="LOG_FILE"
-    )
+    log_file: Path | None = option(None, "log of the figures (default: in --output)", writes=True, variable="LOG_FILE")
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
     plots: bool = option(False, "draw each utterance beside its sound: a.png for a.wav")
-    subtitles: str | None = option(
-        None, "write subtitles of the words beside the sound, a.srt of a.wav", choices=("srt", "vtt")
-    )
+    subtitles: str | None = option(None, "write subtitles beside the sound, a.srt of a.wav", choices=("srt", "vtt"))
     timings: bool = option(False, "write when each word and symbol is said beside the sound, a.timings.json of a.wav")
-    save_prosody: bool = option(
-        False, "write each symbol's frames, pitch and energy beside the sound, a.prosody.json of a.wav, for --prosody"
-    )
+    save_prosody: bool = option(False, "write each symbol's frames, pitch and energy, a.prosody.json, for --prosody")
     no_audio: bool = option(False, "stop at the mel-spectrograms")
     batch_size: int = _measuring(
         64, "phrases at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
@@ -94,9 +79,7 @@ class CommandOptions:
         0, "batches to speak before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
     )
     include_warmup: bool = _measuring(False, f"the same as --warmup-steps {WARMUP_STEPS}")
-    benchmark: bool = _measuring(
-        False, f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches"
-    )
+    benchmark: bool = _measuring(False, f"print latencies and throughput, as for more than {MANY_BATCHES} batches")
 
     def __post_init__(self) -> None:
         given = [name for name in ("input", "text", "prosody") if getattr(self, name) is not None]
@@ -156,39 +139,23 @@ class SpeakingOptions(EmaOptions):
     seed: int = option(SEED, "of everything random, the same for every phrase or request", least=0, most=2**63 - 1)
     fade_out: int = option(FADE_OUT, "frames at the end of each utterance that fade to silence", least=0)
     speaker: str | None = option(
-        None,
-        "number or name of the speaker, where neither the list nor the prosody says it; the first if not given",
-        variable="SPEAKER",
+        None, "speaker's number or name where no list says it (default: 0)", variable="SPEAKER"
     )
-    plain: bool = option(
-        False, "say the signs of Markdown in a text, of which lists, headings, links and emphasis are read otherwise"
-    )
-    split_sentences: bool = option(
-        True, "speak sentences of more symbols than the voice was trained on in parts, cut at the best pauses"
-    )
+    plain: bool = option(False, "say the signs of Markdown in a text, which is read as Markdown otherwise")
+    split_sentences: bool = option(True, "speak sentences that are longer than those of the training in parts")
     griffin_lim_iters: int | None = option(
         None,
         f"iterations of Griffin-Lim, which then makes the sound without a vocoder (default: {GRIFFIN_LIM_ITERATIONS})",
         least=1,
     )
     vocoder_pitch: str = option(
-        "mel",
-        "whose pitch a vocoder that takes one speaks with: the mel's, or the voice's, as predicted, changed or given",
-        choices=VOCODER_PITCHES,
+        "mel", "whose pitch a vocoder that takes one is told: the mel's, or the voice's", choices=VOCODER_PITCHES
     )
     denoising_strength: float = option(
-        0.0,
-        "how much of a vocoder's own noise is subtracted; 0.005 is a little",
-        least=0,
-        most=100,
-        variable="DENOISING",
-        published=("-d",),
+        0.0, "how much of a vocoder's noise is subtracted", least=0, most=100, variable="DENOISING", published=("-d",)
     )
     accept_audio_differences: tuple[str, ...] = option(
-        (),
-        "speak mels that differ in these from what the vocoder was trained on, by default in neither; better "
-        "fine-tune it",
-        choices=ACCEPTABLE_DIFFERENCES,
+        (), "fields in which mels may differ from the vocoder's; better fine-tune it", choices=ACCEPTABLE_DIFFERENCES
     )
 
 
@@ -204,13 +171,11 @@ class AccelerationOptions:
     )
     torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")
-    cuda_graphs: bool = option(
-        False, "record the work of FastPitch and of the vocoder for each length, rounded up, on a GPU"
-    )
+    cuda_graphs: bool = option(False, "record FastPitch's and the vocoder's work by length as CUDA graphs")
     length_buckets: int = option(
         0,
-        f"pad batches up to the next of N lengths, evenly spaced up to {LONGEST_SYMBOLS} symbols and {LONGEST_FRAMES} "
-        "frames, so that --compile and CUDA graphs meet few shapes; 0: up to their longest utterance",
+        "pad batches to few lengths for --compile and CUDA graphs: to multiples of one N-th of "
+        f"{LONGEST_SYMBOLS} symbols and {LONGEST_FRAMES} frames; 0: to their longest utterance",
         least=0,
         most=4096,
         metavar="N",
@@ -255,14 +220,14 @@ def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, wi
     """Add `VoiceOptions` and the options of the ``models`` themselves; fields ``without`` are left out."""
     add_options(parser, VoiceOptions, without=without)
     for spec in models:
-        add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.inference.options)
+        add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.arg_parser.InferenceOptions)
 
 
 def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, "Precision"]:
     """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
     from common.precision import prepare_computing  # --help needs no PyTorch
 
-    own = {role: read_options(args, spec.inference.options) for role, spec in models.items()}
+    own = {role: read_options(args, spec.arg_parser.InferenceOptions) for role, spec in models.items()}
     options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
     precision = prepare_computing(read_options(args, ComputingOptions))
     if options.acceleration.cuda_graphs and not precision.cuda:
@@ -272,19 +237,17 @@ def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     """Fields of the options in `common.synthesis.options` that have no meaning for the ``models``, by role."""
-    generators = [one.inference for one in models.values() if isinstance(one.inference, GeneratorSpec)]
-    vocoders = [one.inference for one in models.values() if isinstance(one.inference, VocoderSpec)]
-    every: list[GeneratorSpec | VocoderSpec] = [*generators, *vocoders]
+    generators, vocoders = ([one for one in models.values() if one.role == role] for role in ("generator", "vocoder"))
     found: dict[str, object] = {"ema": models}
     found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
     found["accept_audio_differences"] = vocoders
     found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
     found["split_sentences"] = found["plain"] = found["show"] = generators
-    found["griffin_lim_iters"] = not vocoders
-    found["speaker"] = any(one.n_speakers for one in generators)
+    found["griffin_lim_iters"] = not (vocoders or any(one.makes_wave for one in generators))
+    found["speaker"] = any("n_speakers" in one.config.ModelConfig.__dataclass_fields__ for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)
     found["like"] = tells_pitch = any("pitch" in one.phrase_columns for one in generators)
     found["vocoder_pitch"] = tells_pitch and any(one.takes_pitch for one in vocoders)
-    found["torchscript"] = any(one.to_torchscript for one in every)
-    found["compile"] = any(one.not_compilable is None for one in every)
+    found["torchscript"] = any(one.find("model", "to_torchscript") for one in models.values())
+    found["compile"] = any(one.compilable for one in models.values())
     return {name for name, is_supported in found.items() if not is_supported}

@@ -29,16 +29,12 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
     - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), separated by tabs or
       by ``|``; the other lines give their values.
     - ``output.wav|utterance`` on every line, where the first line's name ends in a suffix of `SOUND_FORMATS`, or
-      every line begins with one word and ``|``, without spaces. Three columns on every line, and no suffix, are those
-      of LJSpeech's ``metadata.csv``, of which the last is spoken; a line on stdout says so.
-    - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so
-      on by their place in the list.
+      every line begins with one word and ``|``. Three columns without suffixes are LJSpeech's ``metadata.csv``.
+    - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so on.
 
-    Any other ``|`` is text. Empty lines are skipped. A line may leave a column of ``optional`` empty.
-
-    Raises:
-        InputError: the file is missing or not UTF-8, a line does not fit the form, a value is empty, an output
-            would lie outside its folder or has another suffix, or two lines have the same output.
+    Any other ``|`` is text. Empty lines are skipped. A line may leave a column of ``optional`` empty. Raises InputError
+    if the file is missing or not UTF-8, a line does not fit the form, a value is empty, an output would lie outside its
+    folder or has another suffix, or two lines have the same output.
     """
     lines = read_numbered_lines(path, kind="list of phrases")  # leading tabs separate empty columns
     if not lines:
@@ -114,12 +110,9 @@ def load_mels_or_recordings(
 ) -> tuple[list[SynthesisInput], AudioConfig]:
     """The utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
 
-    ``contract`` says what the vocoder reads. None: the mels are as the ``audio.json``
-    in their folder says, or the default; of recordings the usual mels at their sampling rate are computed.
-
-    Raises:
-        InputError: the list has neither column; a mel or a recording is missing, broken, or not what the vocoder
-            reads. Names the list's line.
+    ``contract`` says what the vocoder reads. None: the mels are as the ``audio.json`` in their folder says, or the
+    default; of recordings the usual mels at their sampling rate are computed. Raises InputError if the list has neither
+    column; a mel or a recording is missing, broken, or not what the vocoder reads. Names the list's line.
     """
     column = "mel" if phrases[0].wav is None else "wav"
     if getattr(phrases[0], column) is None:
@@ -140,16 +133,14 @@ def load_mels_or_recordings(
 def with_frame_pitch(items: Sequence[SynthesisInput], *, dataset_path: Path) -> list[SynthesisInput]:
     """The utterances with the pitch of each frame, of the list's column ``pitch``, if it has one.
 
-    Raises:
-        InputError: a file is missing, of another length, or beyond `PITCH_LIMITS`; names the list's line.
+    Raises InputError if a file is missing, of another length, or beyond `PITCH_LIMITS`; names the list's line.
     """
     if items[0].phrase.pitch is None:
         return list(items)
-    rows = []
+    rows, (low, high) = [], PITCH_LIMITS
     for item in items:
         path, where = dataset_path / str(item.phrase.pitch), item.phrase.where
         pitch = load_row(path, item.length, each="mel frame", where=where)
-        low, high = PITCH_LIMITS
         if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
             raise InputError(f"{path} ({where}): pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g}")
         rows.append(replace(item, frame_pitch=pitch))

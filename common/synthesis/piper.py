@@ -3,21 +3,19 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from common.checkpoints.exported import Exports, ModuleRunner, OnnxRunner, Part
-from common.checkpoints.exporting import OPSET, SHAPES, write_onnx
+from common.checkpoints.exported import Exports, Noise, OnnxRunner, Part, Shapes
+from common.checkpoints.exporting import largest_difference, write_onnx
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
 from common.errors import InputError
-from common.files import write_atomically, write_text
-from common.registry import GeneratorSpec
+from common.files import write_text
 from common.synthesis.loading import contract_of
 from common.synthesis.options import FADE_OUT, SEED
 from common.synthesis.utterances import Controls
@@ -28,83 +26,67 @@ from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE, SILENCES
 
 # Piper's names of symbols that ours have others for: silence at both ends, and the space between words.
 _PIPER = {"^": EDGE_SILENCE, "$": EDGE_SILENCE, " ": BOUNDARY}
+_PADDING = 0  # the id that Piper puts between symbols
+_SCALES = (0.667, 1.0, 0.8)  # Piper's noise scale, length scale and second noise scale
 _SECONDS_OF_NOISE = 12  # stored in the file; longer utterances repeat it
 
-# Piper pads each symbol; remove the padding, which these networks weren't trained with. Ignore Piper's noise scales.
-_BEFORE = """
-before ({inputs}) => ({outputs})
-{{
-    row = Slice (input, zero, input_lengths, one)
-    ids = Squeeze (row, zero)
-    is_padding = Equal (ids, padding)
-    is_symbol = Not (is_padding)
-    symbols = Compress <axis = 0> (ids, is_symbol)
-    voice_tokens = Unsqueeze (symbols, zero)
-    voice_lengths = Shape (symbols)
-    shape = Shape (voice_tokens)
-    length_scale = Slice (scales, one, two, zero)
-    rate = Reciprocal (length_scale)
-    voice_pace = Expand (rate, shape)
-    voice_max_duration = Identity (max_duration)
-    voice_durations = Expand (not_given, shape)
-    voice_pitch = Expand (not_given, shape)
-    voice_energy = Expand (not_given, shape)
-    {speaker}
-}}
-"""
-_BETWEEN = """
-between (float[1, mels, frames] voice_mel, int64[1] voice_mel_lengths) => (float[1, mels, frames] vocoder_mel)
-{
-    vocoder_mel = Identity (voice_mel)
-    vocoder_lengths = Identity (voice_mel_lengths)
-    frames_noise = Mul (voice_mel_lengths, noise_per_frame)
-    all_noise = Add (frames_noise, noise_of_none)
-    n_noise = Squeeze (all_noise)
-    noise_positions = Range (start, n_noise, step)
-    noise_places = Mod (noise_positions, n_kept_noise)
-    vocoder_noise = Gather <axis = -1> (kept_noise, noise_places)
-}
-"""
-_AFTER = """
-after (float[1, samples] vocoder_wave) => (float[1, 1, samples] output)
-{
-    n_samples = Size (vocoder_wave)
-    sample_positions = Range (start, n_samples, step)
-    last = Sub (n_samples, step)
-    left = Sub (last, sample_positions)
-    fade = Min (last, n_faded)
-    samples_left = Cast <to = 1> (left)
-    fade_samples = Cast <to = 1> (fade)
-    rising = Div (samples_left, fade_samples)
-    factors = Min (rising, full)
-    wave = Mul (vocoder_wave, factors)
-    output = Reshape (wave, output_shape)
-}
-"""
+
+class _PiperVoice(nn.Module):
+    """A voice and its vocoder from Piper's inputs to sound; Piper's noise scales are ignored."""
+
+    def __init__(
+        self, parts: Sequence[Part], modules: Sequence[nn.Module], noise: Noise | None, audio: AudioConfig
+    ) -> None:
+        super().__init__()
+        self.voice, self.vocoder = modules
+        self.voice_inputs, self.vocoder_inputs = (tuple(part.inputs) for part in parts)
+        self.n_faded = FADE_OUT * audio.hop_length - 1
+        if noise is not None:  # which grows by as many values with each frame
+            n_frames = _SECONDS_OF_NOISE * audio.sampling_rate // audio.hop_length
+            self.noise = noise(n_frames, SEED)
+            self.per_frame = self.noise.size(-1) - noise(n_frames - 1, SEED).size(-1)
+            self.of_none = self.noise.size(-1) - n_frames * self.per_frame
+
+    def forward(self, input: Tensor, input_lengths: Tensor, scales: Tensor, sid: Tensor | None = None) -> Tensor:
+        """input (1, L) ids, input_lengths (1,), scales (3,), sid (1,) -> sound (1, 1, T)."""
+        # Remove Piper's padding, which these networks weren't trained with.
+        is_symbol = (input != _PADDING) & (torch.arange(input.size(1)) < input_lengths)
+        tokens = input[is_symbol].unsqueeze(0)
+        unknown = torch.full_like(tokens, math.nan, dtype=torch.float32)
+        given = {"tokens": tokens, "lengths": torch.ones_like(tokens).sum(1), "speaker": sid}
+        given |= {"pace": torch.ones_like(unknown) / scales[1], "max_duration": scales[:1] * 0 + Controls.max_duration}
+        given |= dict.fromkeys(("durations", "pitch", "energy"), unknown)
+        mel, lengths = self.voice(**{name: given[name] for name in self.voice_inputs})[:2]
+        sounding = {"mel": mel, "lengths": lengths}
+        if "noise" in self.vocoder_inputs:
+            places = torch.arange(mel.size(2) * self.per_frame + self.of_none) % self.noise.size(-1)
+            sounding["noise"] = self.noise.index_select(-1, places)
+        wave = self.vocoder(**{name: sounding[name] for name in self.vocoder_inputs})
+        left = torch.arange(wave.size(1)).flip(0)  # samples after each
+        return (wave * (left / left[0].clamp(max=self.n_faded)).clamp(max=1)).unsqueeze(0)
 
 
 def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoint) -> float:
     """Write a voice with its vocoder: ``path``, and beside it what `companions` names.
 
-    Returns the largest difference of its sound from PyTorch's, for random symbols.
-
-    Raises:
-        InputError: the voice reads other symbols than Piper's, or the vocoder other mels than the voice makes.
+    Returns the largest difference of its sound from PyTorch's, for random symbols. Raises InputError if the voice reads
+    other symbols than Piper's, or the vocoder other mels than the voice makes.
     """
     stored = generator.checkpoint
     check_symbols(generator)
     contract_of(vocoder).check(stored.audio, owner=str(generator.path), assumed=stored.assumed)
-    (voice, config), (sound, _) = (_exports(one) for one in (generator, vocoder))
+    voice, sound = (_exports(one) for one in (generator, vocoder))
     if len(voice.parts) > 1:
         raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, and Piper takes one")
-    inference = generator.spec.inference
-    assert stored.text is not None and isinstance(inference, GeneratorSpec)
-    n_speakers = 1 if inference.n_speakers is None else inference.n_speakers(config)
+    assert stored.text is not None
+    n_speakers = getattr(stored.config, "n_speakers", 1)
     about = describe(stored.text, name=path.stem, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
-    _write_graph(path, voice, sound, about, stored.audio)
-    for file, content in zip(companions(path), (json.dumps(about, indent=2, ensure_ascii=False), _tokens(about))):
+    part = _part(voice, sound, stored.audio)
+    write_onnx(path, part, _metadata(about))
+    tokens = "\n".join(f"{symbol} {ids[0]}" for symbol, ids in about["phoneme_id_map"].items())  # for sherpa-onnx
+    for file, content in zip(companions(path), (json.dumps(about, indent=2, ensure_ascii=False), tokens)):
         write_text(file, content + "\n")
-    return _largest_difference(path, voice.parts[0], sound, stored.audio)
+    return largest_difference(OnnxRunner(path, part.outputs), part)
 
 
 def companions(path: Path) -> tuple[Path, Path]:
@@ -147,97 +129,39 @@ def describe(text: TextConfig, *, name: str, sampling_rate: int, n_speakers: int
     }
 
 
-def _tokens(about: Mapping[str, Any]) -> str:
-    """Lines of a symbol and its id, for sherpa-onnx."""
-    return "\n".join(f"{symbol} {ids[0]}" for symbol, ids in about["phoneme_id_map"].items())
-
-
-def _exports(loaded: LoadedCheckpoint) -> tuple[Exports, Any]:
-    """The network of a checkpoint as it is exported, and its configuration."""
-    if loaded.exported is not None or loaded.spec.exports is None:
-        raise InputError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
-    network, config = load_for_inference(loaded, device="cpu")
-    return loaded.spec.exports(network, config, loaded.checkpoint.audio), config
-
-
-def _constants(sound: Exports, audio: AudioConfig) -> dict[str, np.ndarray]:
-    """Constants of the graph around the networks, by name."""
-    constants: dict[str, Any] = {"zero": [0], "one": [1], "two": [2], "padding": [0], "start": 0, "step": 1}
-    constants |= {"n_faded": FADE_OUT * audio.hop_length - 1, "full": np.float32(1), "output_shape": [1, 1, -1]}
-    for name, number in (("not_given", math.nan), ("max_duration", Controls.max_duration)):
-        constants[name] = np.full(1, number, np.float32)
-    if sound.noise is not None:
-        n_frames = _SECONDS_OF_NOISE * audio.sampling_rate // audio.hop_length
-        kept = sound.noise(n_frames, SEED)
-        per_frame = kept.size(-1) - sound.noise(n_frames - 1, SEED).size(-1)
-        of_none = kept.size(-1) - n_frames * per_frame
-        constants |= {"kept_noise": kept.numpy(), "n_kept_noise": kept.size(-1)}
-        constants |= {"noise_per_frame": [per_frame], "noise_of_none": [of_none]}
-    return {name: np.asarray(value) for name, value in constants.items()}
-
-
-def _write_graph(path: Path, voice: Exports, sound: Exports, about: Mapping[str, Any], audio: AudioConfig) -> None:
-    """Write the networks in ONNX, joined, with the metadata that sherpa-onnx reads."""
-    import onnx  # takes long to import
-    from onnx import compose, helper, numpy_helper, parser
-
-    graphs = {}
-    with TemporaryDirectory(prefix="piper_") as folder:
-        for name, exports in (("voice", voice), ("vocoder", sound)):
-            write_onnx(file := Path(folder) / name, exports.parts[0], {})
-            graphs[name] = compose.add_prefix(onnx.load(file), f"{name}_").graph
-    inputs = "int64[1, phones] input, int64[1] input_lengths, float[3] scales"
-    speaker = ""
-    if "speaker" in voice.parts[0].inputs:
-        inputs, speaker = f"{inputs}, int64[1] sid", "voice_speaker = Identity (sid)"
-    tokens = "int64[1, tokens] voice_tokens"
-    before = parser.parse_graph(_BEFORE.format(inputs=inputs, outputs=tokens, speaker=speaker))
-    between, after = parser.parse_graph(_BETWEEN), parser.parse_graph(_AFTER)
-    if sound.noise is None:
-        del between.node[2:]
-    steps = (before, graphs["voice"], between, graphs["vocoder"], after)
-    constants = [numpy_helper.from_array(value, name) for name, value in _constants(sound, audio).items()]
-    weights = [weight for graph in graphs.values() for weight in graph.initializer]
-    nodes = [node for graph in steps for node in graph.node]
-    graph = helper.make_graph(nodes, "speak", before.input, after.output, [*constants, *weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+def _metadata(about: Mapping[str, Any]) -> dict[str, str]:
+    """What sherpa-onnx reads."""
     metadata = {"model_type": "vits", "comment": "piper", "has_espeak": 1, "n_speakers": about["num_speakers"]}
     metadata |= {"language": about["language"]["name_english"], "voice": about["espeak"]["voice"]}
-    metadata |= {"sample_rate": about["audio"]["sample_rate"]}
-    helper.set_model_props(model, {name: str(value) for name, value in metadata.items()})
-    onnx.checker.check_model(model)
-    write_atomically(path, lambda file: file.write(model.SerializeToString()))
+    return {name: str(value) for name, value in (metadata | {"sample_rate": about["audio"]["sample_rate"]}).items()}
 
 
-def _largest_difference(path: Path, voice: Part, sound: Exports, audio: AudioConfig) -> float:
-    """Largest difference between the file's sound and PyTorch's for random symbols; 1 is full scale."""
-    run = OnnxRunner(path, ["output"])
-    speak = ModuleRunner(voice.module, list(voice.outputs))
-    vocode = ModuleRunner(sound.parts[0].module, ["wave"])
-    differences = []
-    for _, length in SHAPES:
-        drawn = voice.examples(1, length, torch.Generator().manual_seed(SEED + length))
-        given = dict(zip(voice.inputs, drawn))
-        predicted = {"durations", "pitch", "energy"} & given.keys()
-        given |= {name: torch.full_like(given[name], math.nan) for name in predicted}
-        given |= {"tokens": given["tokens"].clamp(min=1), "pace": torch.ones_like(given["pace"])}
-        made = speak(given)
-        inputs = {"mel": made["mel"], "lengths": made["mel_lengths"]}
-        if sound.noise is not None:
-            inputs["noise"] = sound.noise(made["mel"].size(2), SEED)
-        expected = vocode(inputs)["wave"][0]
-        n_faded = min(FADE_OUT * audio.hop_length, len(expected))
-        expected[len(expected) - n_faded :] *= torch.linspace(1, 0, n_faded)
-        wave = run(_inputs(given["tokens"][0].tolist(), given.get("speaker")))["output"].flatten()
-        if wave.shape != expected.shape:
-            raise InputError(f"{path}: {len(wave)} samples, expected {len(expected)}")
-        differences.append(float((wave - expected).abs().max()))
-    return max(differences, key=lambda one: (math.isnan(one), one))
+def _exports(loaded: LoadedCheckpoint) -> Exports:
+    """The network of a checkpoint as it is exported."""
+    if loaded.exported is not None or loaded.spec.find("export", "exports") is None:
+        raise InputError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
+    return loaded.spec.export.exports(*load_for_inference(loaded, device="cpu"), loaded.checkpoint.audio)
 
 
-def _inputs(ids: Sequence[int], speaker: Tensor | None) -> dict[str, Tensor]:
-    """Piper's inputs for symbols: padding between them, and its noise scales."""
-    padded = torch.tensor([[number for one in ids for number in (one, 0)]])
-    inputs = {"input": padded, "input_lengths": torch.tensor([padded.size(1)])}
-    inputs["scales"] = torch.tensor([0.667, 1.0, 0.8])
-    return inputs if speaker is None else inputs | {"sid": speaker[:1]}
+def _part(voice: Exports, sound: Exports, audio: AudioConfig) -> Part:
+    """Both networks as one part, in PyTorch's form and in ONNX's."""
+    parts = voice.parts[0], sound.parts[0]
+
+    def onnx_form(quantized: bool) -> nn.Module:
+        modules = [part.onnx_form(False) if part.onnx_form else part.module for part in parts]
+        return _PiperVoice(parts, modules, sound.noise, audio).eval()
+
+    inputs: Shapes = {"input": (1, "phones"), "input_lengths": (1,), "scales": (3,)}
+    inputs |= {"sid": (1,)} if "speaker" in parts[0].inputs else {}
+    outputs: Shapes = {"output": (1, 1, "samples")}
+    module = _PiperVoice(parts, [part.module for part in parts], sound.noise, audio).eval()
+    return Part("", module, inputs, outputs, partial(_examples, parts[0]), onnx_form=onnx_form)
+
+
+def _examples(voice: Part, n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+    """Piper's inputs for random symbols of one utterance, with padding between them."""
+    given = dict(zip(voice.inputs, voice.examples(1, length, generator)))
+    tokens = given["tokens"].clamp(min=_PADDING + 1)
+    padded = torch.stack([tokens, torch.full_like(tokens, _PADDING)], dim=2).flatten(1)
+    speaker = [given["speaker"][:1]] if "speaker" in given else []
+    return padded, torch.tensor([padded.size(1)]), torch.tensor(_SCALES), *speaker

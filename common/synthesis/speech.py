@@ -26,7 +26,6 @@ from common.errors import InputError
 from common.files import write_text
 from common.synthesis.options import MAX_FRAMES
 from common.synthesis.utterances import SynthesisResult, silences
-from common.text.words import Word
 
 LONGEST_LINE = 42  # characters, as broadcasters recommend
 LONGEST_CUE = 6.0  # s
@@ -103,26 +102,21 @@ class Speech:
     @property
     def duration(self) -> float:
         """In seconds, with pauses."""
-        return self._seconds(self.mel.size(1))
-
-    def _seconds(self, n_frames: int) -> float:
-        return n_frames * self.audio.hop_length / self.audio.sampling_rate
+        return self.mel.size(1) * self.audio.hop_length / self.audio.sampling_rate
 
     @cached_property
     def utterances(self) -> tuple[SpokenUtterance, ...]:
         """The parts in time, with their words."""
-        spoken, n_frames = [], 0
+        spoken, start, second = [], 0, self.audio.sampling_rate / self.audio.hop_length
         for part in self.parts:
             lead, pause = silences(part.item, self.audio)
-            start, frames = self._seconds(n_frames + lead), part.frames_of_symbols()
-            ends = () if frames is None else (0, *frames.cumsum(0).tolist())
-            times = tuple(start + self._seconds(end) for end in ends)
-            words = tuple(
-                SpokenWord(word.text, times[word.start], times[word.end]) for word in part.item.words if times
-            )
-            end = start + self._seconds(part.mel.size(1))
-            spoken.append(SpokenUtterance(part.item.text, start, end, words, times))
-            n_frames += lead + part.mel.size(1) + pause
+            start, frames = start + lead, part.frames_of_symbols()
+            ends = [] if frames is None else [0, *frames.cumsum(0).tolist()]
+            times = tuple((start + end) / second for end in ends)
+            words = [SpokenWord(one.text, times[one.start], times[one.end]) for one in part.item.words if times]
+            end = start + part.mel.size(1)
+            spoken.append(SpokenUtterance(part.item.text, start / second, end / second, tuple(words), times))
+            start = end + pause
         return tuple(spoken)
 
     @property
@@ -142,20 +136,16 @@ class Speech:
     def save(self, path: str | Path) -> None:
         """Write the sound; the suffix, .wav, .flac, .ogg, .mp3, .opus or .m4a, is the format.
 
-        Raises:
-            InputError: the suffix is another.
+        Raises InputError if the suffix is another.
         """
         save_wav(Path(path), self.wave, sampling_rate=self.sampling_rate)
 
     @cached_property
     def table(self) -> Prosody:
         """The prosody of each symbol, also for voices that cannot speak with a given prosody."""
-        return Prosody(
-            sampling_rate=self.sampling_rate,
-            hop_length=self.audio.hop_length,
-            symbol_set=self.symbol_set,
-            utterances=tuple(prosody_of(part, self.speakers) for part in self.parts),
-        )
+        utterances = tuple(prosody_of(part, self.speakers) for part in self.parts)
+        rate, hop = self.sampling_rate, self.audio.hop_length
+        return Prosody(sampling_rate=rate, hop_length=hop, symbol_set=self.symbol_set, utterances=utterances)
 
     @property
     def prosody(self) -> Prosody | None:
@@ -167,14 +157,13 @@ class Speech:
         utterances = []
         for spoken, row in zip(self.utterances, self.table.utterances):
             times, words = itertools.pairwise(spoken.times), []
-            for word in row.words:
+            for word in filter(lambda one: one.symbols, row.words):
                 symbols = [
                     {"symbol": one.symbol, **_span(*next(times)), "pitch": one.pitch and round(one.pitch, 2)}
                     for one in word.symbols
                 ]
-                if symbols:
-                    ends = {"start": symbols[0]["start"], "end": symbols[-1]["end"]}
-                    words.append({"text": word.text, **ends, "symbols": symbols})
+                ends = {"start": symbols[0]["start"], "end": symbols[-1]["end"]}
+                words.append({"text": word.text, **ends, "symbols": symbols})
             utterances.append({"text": spoken.text, **_span(spoken.start, spoken.end), "words": words})
         marks = [{"name": name, "time": round(time, 4)} for name, time in self.marks]
         return {"duration": round(self.duration, 4), "marks": marks, "utterances": utterances}
@@ -189,14 +178,19 @@ def subtitles(speech: Speech, kind: str) -> str:
 
     A cue holds words of one utterance in up to two lines.
     """
-    return subtitles_of([cue for utterance in speech.utterances for cue in _cues(utterance)], kind)
+    return subtitles_of([cue for utterance in speech.utterances for cue in cues_of(utterance)], kind)
 
 
 def subtitles_of(cues: Sequence[list[SpokenWord]], kind: str) -> str:
     """The content of a file of ``kind`` that shows words together."""
-    comma = "," if kind == "srt" else "."
+
+    def clock(seconds: float) -> str:
+        minutes, milliseconds = divmod(round(1000 * seconds), 60_000)
+        text = f"{minutes // 60:02d}:{minutes % 60:02d}:{milliseconds / 1000:06.3f}"
+        return text.replace(".", ",") if kind == "srt" else text
+
     blocks = [
-        f"{number}\n{_clock(cue[0].start, comma)} --> {_clock(cue[-1].end, comma)}\n{_lines(cue)}\n"
+        f"{number}\n{clock(cue[0].start)} --> {clock(cue[-1].end)}\n{_lines(cue)}\n"
         for number, cue in enumerate(cues, 1)
     ]
     return ("" if kind == "srt" else "WEBVTT\n\n") + "\n".join(blocks)
@@ -215,7 +209,7 @@ def _as_written(utterance: SpokenUtterance) -> Sequence[SpokenWord]:
     return [replace(word, text=piece.strip()) for word, piece in zip(utterance.words, pieces)]
 
 
-def _cues(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
+def cues_of(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
     """The words of an utterance, as many at once as can be read together; all of it where words have no times."""
     cue: list[SpokenWord] = []
     for word in _as_written(utterance) or (SpokenWord(utterance.text, utterance.start, utterance.end),):
@@ -231,19 +225,9 @@ def _lines(words: list[SpokenWord]) -> str:
     text = " ".join(word.text for word in words)
     if len(text) <= LONGEST_LINE:
         return text
-    halves = (
-        textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-        for width in range(len(text) // 2, len(text))
-    )
+    widths = range(len(text) // 2, len(text))
+    halves = (textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) for width in widths)
     return "\n".join(next(lines for lines in halves if len(lines) <= 2))
-
-
-def _clock(seconds: float, comma: str) -> str:
-    """Hours, minutes, seconds and milliseconds."""
-    milliseconds = round(1000 * seconds)
-    minutes, milliseconds = divmod(milliseconds, 60_000)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:02d}:{minutes:02d}:{milliseconds // 1000:02d}{comma}{milliseconds % 1000:03d}"
 
 
 _Seconds = Annotated[float, Field(ge=0, le=600)]
@@ -279,9 +263,9 @@ class UtteranceProsody:
     words: tuple[WordProsody, ...]
 
     @property
-    def symbols(self) -> Iterator[SymbolProsody]:
+    def symbols(self) -> tuple[SymbolProsody, ...]:
         """The symbols of all words, in order."""
-        return (symbol for word in self.words for symbol in word.symbols)
+        return tuple(symbol for word in self.words for symbol in word.symbols)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,8 +287,7 @@ class Prosody:
 def parse_prosody(content: Any, *, where: str) -> Prosody:
     """A table of the values that JSON was read as, which `Prosody.save` wrote; ``where`` names its source in errors.
 
-    Raises:
-        InputError: it is not of this form; names the value.
+    Raises InputError if it is not of this form; names the value.
     """
     found: Prosody = from_plain(Prosody, content, where=f"{where}: no prosody table")
     for number, utterance in enumerate(found.utterances, 1):
@@ -317,20 +300,24 @@ def parse_prosody(content: Any, *, where: str) -> Prosody:
 def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProsody:
     """What an utterance of symbols was said with; words with the text "" hold the symbols between words."""
     item, frames = part.item, part.frames_of_symbols()
-    lengths = [] if frames is None else frames.tolist()  # silence has no symbols
     pitch = part.of_symbols("pitch_hz")
-    pitch = None if pitch is None or not pitch.any() else pitch
-    columns = {"pitch": pitch, "energy": part.of_symbols("decoded_energy"), "volume": item.volume}
+    columns = {
+        "frames": frames,
+        "pitch": pitch if pitch is not None and pitch.any() else None,
+        "energy": part.of_symbols("decoded_energy"),
+        "volume": item.volume,
+    }
     given = {name: values.tolist() for name, values in columns.items() if values is not None}
+    symbols = item.symbols if frames is not None else ()  # silence has none
     rows = [
-        SymbolProsody(symbol, n_frames, **{name: values[place] for name, values in given.items()})
-        for place, (symbol, n_frames) in enumerate(zip(item.symbols, lengths))
+        SymbolProsody(symbol, **{name: values[place] for name, values in given.items()})
+        for place, symbol in enumerate(symbols)
     ]
     words, end = [], 0
-    for word in (*item.words, Word("", len(rows), len(rows), span=0)):
+    for word in item.words:
         words += [WordProsody("", tuple(rows[end : word.start]))] * (word.start > end)
         words.append(WordProsody(word.text, tuple(rows[word.start : word.end])))
         end = word.end
-    words.pop()  # only what stands before it
+    words += [WordProsody("", tuple(rows[end:]))] * (end < len(rows))
     speaker = speakers[item.speaker] if item.speaker < len(speakers) else str(item.speaker)
     return UtteranceProsody(text=item.text, speaker=speaker, lead=item.lead, pause=item.pause, words=tuple(words))

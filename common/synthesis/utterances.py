@@ -1,12 +1,12 @@
 """Inputs and outputs of text-to-mel models and synthesizers: controls, symbols, prosody, mels and sound."""
 
 import itertools
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,9 +17,7 @@ from common.audio.pitch import PITCH_LIMITS
 from common.config import AudioConfig
 from common.data.features import load_fractions
 from common.errors import InputError
-from common.text.front_end import EmptyTextError
 from common.text.prosody import Style
-from common.text.sentences import TextUtterance
 from common.text.words import Word
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
@@ -35,7 +33,7 @@ EnergyTransformation = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Controls:
-    """How to speak. A model ignores controls that it does not support."""
+    """How to speak. A model ignores controls that it does not support, and finds others in its own ``options``."""
 
     pace: float | Tensor = 1.0  # 2.0 speaks twice as fast; or that of each token (B, L)
     pitch_transform: PitchTransformation | None = None
@@ -47,9 +45,8 @@ class Controls:
     energy_transform: EnergyTransformation | None = None
     energy: Tensor | None = None  # (B, L) as `MelOutput.energy`, instead of the predicted energy
     seed: int = 0  # of the random numbers that a model uses at inference
-    max_decoder_steps: int | None = None  # frames after which an autoregressive model is stopped; None: as trained
     frame_step: int = 1  # a mel that is made at once is padded to a multiple of so many frames
-    gate_threshold: float | None = None  # probability that ends an utterance of such a model; None: as trained
+    options: Any = None  # the ``InferenceOptions`` of the model's package; None: its defaults
 
 
 @dataclass(frozen=True)
@@ -67,11 +64,21 @@ class MelOutput:
     pitch_hz: Tensor | None = None  # (B, L) float64, spoken with, given or predicted; 0: unvoiced, or no statistics
     decoded_energy: Tensor | None = None  # (B, L) as ``energy``, spoken with, given or predicted
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped
+    wave: Tensor | None = None  # (B, F * hop) of a network that goes from text to sound; the mel is this sound's
+
+
+@dataclass(frozen=True)
+class WaveOutput:
+    """The sound of a network that makes no mels."""
+
+    wave: Tensor  # (B, F * hop) float32 in about [-1, 1], zero after an utterance's end
+    lengths: Tensor  # (B,) frames
+    frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """One line of a list; paths of features are as written, relative to the dataset's folder."""
+    """One line of a list; paths are as written, relative to the dataset's folder."""
 
     where: str  # "phrases/devset10.tsv:3", for messages
     output: PurePosixPath  # of the sound, inside the output folder; its suffix is one of `SOUND_FORMATS`
@@ -84,8 +91,8 @@ class Phrase:
 
     def files(self, folder: Path) -> list[Path]:
         """The files that it is spoken from, below the dataset's ``folder``."""
-        paths = [folder / path for path in (self.mel, self.wav, self.pitch, self.duration) if path is not None]
-        return paths if self.mel is None else [*paths, paths[0].with_name(SETTINGS)]
+        settings = None if self.mel is None else str(PurePosixPath(self.mel).with_name(SETTINGS))
+        return [folder / path for path in (self.mel, self.wav, self.pitch, self.duration, settings) if path is not None]
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,10 @@ class SynthesisInput:
     @property
     def length(self) -> int:
         """Tokens, or frames of a given mel: what batches are sorted by."""
-        return mel_of(self).size(1) if self.tokens is None else len(self.tokens)
+        if self.tokens is not None:
+            return len(self.tokens)
+        assert self.mel is not None, "an utterance without tokens comes with its mel"
+        return self.mel.size(1)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -146,12 +156,6 @@ def dropped_symbols(items: Sequence[SynthesisInput]) -> Counter[str]:
     return sum((item.dropped for item in items), Counter())
 
 
-def mel_of(item: SynthesisInput) -> Tensor:
-    """The mel of an utterance without tokens, which comes with it."""
-    assert item.mel is not None, "an utterance without tokens comes with its mel"
-    return item.mel
-
-
 def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
     """Frames of silence before and after an utterance."""
     frames_a_second = audio.sampling_rate / audio.hop_length
@@ -161,18 +165,12 @@ def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
 def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
     """The values (length,) float32 of a file, one for ``each`` symbol or frame.
 
-    Raises:
-        InputError: the file is missing or broken, or of another length; names ``where``.
+    Raises InputError if the file is missing or broken, or of another length; names ``where``.
     """
     values = load_fractions(path, where=where)
     if values.shape != (length,):
         raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({length},), one value a {each} ({where})")
     return values
-
-
-def told_pitch(frame_pitch: Tensor | None) -> dict[str, Tensor]:
-    """Arguments of a vocoder for the pitch (B, F) in Hz, 0 where unvoiced: pitch and voicing; none without pitch."""
-    return {} if frame_pitch is None else {"pitch": frame_pitch, "voicing": (frame_pitch > 0).float()}
 
 
 @dataclass(frozen=True)
@@ -215,8 +213,7 @@ class SynthesisResult:
         """The pitch that its symbols were said with, in Hz of each frame (F,), within `PITCH_LIMITS`: the logarithm is
         interpolated between the centers of symbols that have one.
 
-        Raises:
-            InputError: no symbol has a pitch in Hz.
+        Raises InputError if no symbol has a pitch in Hz.
         """
         if self.item.tokens is None:  # silence
             return torch.full((self.mel.size(1),), PITCH_LIMITS[0])
@@ -254,57 +251,33 @@ def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tens
     The volume changes linearly over a frame, so that nothing clicks. None: no factor differs from one.
     """
     n_samples = result.mel.size(1) * hop_length
-    volume, frames = result.item.volume, result.frames_of_symbols()
-    factors = None
-    if volume is not None and frames is None:
-        factors = torch.full((n_samples,), float(volume.mean()))
-    elif volume is not None and frames is not None:
+    volume, frames, n_faded = result.item.volume, result.frames_of_symbols(), min(fade_out * hop_length, n_samples)
+    if volume is None and n_faded <= 0:
+        return None
+    factors = torch.ones(n_samples) if volume is None else torch.full((n_samples,), float(volume.mean()))
+    if volume is not None and frames is not None:
         levels = volume.float().repeat_interleave(frames)
         before = torch.cat([levels[:1], levels[:-1]])
         ramp = torch.arange(1, hop_length + 1) / hop_length
         factors = (before[:, None] + (levels - before)[:, None] * ramp).flatten()
-    fade_out = min(fade_out * hop_length, n_samples)
-    if fade_out > 0:
-        factors = torch.ones(n_samples) if factors is None else factors
-        factors[n_samples - fade_out :] *= torch.linspace(1, 0, fade_out)
+    factors[n_samples - n_faded :] *= torch.linspace(1, 0, n_faded)
     return factors
 
 
-def with_silence(
-    utterances: Sequence[TextUtterance],
-    make: Callable[[TextUtterance], list[SynthesisInput]],
-    *,
-    most: int = sys.maxsize,
-) -> list[SynthesisInput]:
-    """What ``make`` makes of utterances; silence alone is added to the one before it, or at the beginning to the next.
-
-    An utterance of which no symbol is left is silence; an error if all are, and where there are more than ``most``.
-    """
-    items: list[SynthesisInput] = []
-    lead, early = 0.0, list[tuple[str, float]]()
-    empty: EmptyTextError | None = None
-    dropped: Counter[str] = Counter()  # of utterances that are silence
-    for one in utterances:
-        made: list[SynthesisInput] = []
-        try:
-            made = make(one) if one.spans else []
-        except EmptyTextError as error:
-            empty = empty or error
-            dropped.update(error.dropped)
-        if made:
-            marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
-            items += [replace(made[0], lead=lead, marks=marks + made[0].marks), *made[1:]]
-            if (n_symbols := sum(item.length for item in items)) > most:
-                where = items[0].phrase.where
-                raise InputError(f"{where}: {n_symbols} symbols or more when it is written out; the limit is {most}")
-            lead, early = 0.0, []
-        elif items:
-            last = items[-1]
-            marks = tuple(SymbolMark(name, last.length, last.pause) for _, name in one.marks)
-            items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
+def join_silence(items: Sequence[SynthesisInput]) -> list[SynthesisInput]:
+    """A text's utterances, where silence alone is added to the one before it, or at the beginning to the next."""
+    joined: list[SynthesisInput] = []
+    lead, early, dropped = 0.0, list[SymbolMark](), Counter[str]()  # of silence before the first utterance
+    for item in items:
+        if item.tokens is not None:
+            marks = tuple(SymbolMark(one.name, 0, one.offset - lead) for one in early) + item.marks
+            joined.append(replace(item, lead=item.lead + lead, marks=marks, dropped=dropped + item.dropped))
+            lead, early, dropped = 0.0, [], Counter()
+        elif joined:
+            last = joined[-1]
+            marks = last.marks + tuple(SymbolMark(one.name, last.length, last.pause) for one in item.marks)
+            joined[-1] = replace(last, pause=last.pause + item.pause, marks=marks, dropped=last.dropped + item.dropped)
         else:
-            early += [(name, lead) for _, name in one.marks]
-            lead += one.pause
-    if empty is not None and not items:
-        raise EmptyTextError(str(empty), dropped)
-    return [replace(item, dropped=item.dropped + dropped) for item in items[:1]] + items[1:]
+            early += [SymbolMark(one.name, 0, lead) for one in item.marks]
+            lead, dropped = lead + item.pause, dropped + item.dropped
+    return joined

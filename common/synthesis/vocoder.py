@@ -1,7 +1,7 @@
 """From mel-spectrograms to sound: Griffin-Lim, neural vocoders, and the check that a vocoder fits its mels."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from common.errors import InputError
 from common.precision import Autocast
 from common.synthesis.acceleration import GRAPH_SHAPES, Infer, PaddedShapes, padded_inference
 from common.synthesis.cuda_graphs import GraphRecorder
+from common.synthesis.networks import MelToWave, VocoderSettings
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
 
 FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels, so that sound begins soon
@@ -24,10 +25,7 @@ LONGEST_PIECE = 512  # frames, 6 s; longer pieces need more memory and save litt
 
 @dataclass(frozen=True)
 class GriffinLimVocoder:
-    """Griffin-Lim: a vocoder without training, one utterance at a time on the CPU, from seeded initial phases.
-
-    Attributes and methods are those of `NetworkVocoder`, which describes them.
-    """
+    """Griffin-Lim, one utterance at a time on the CPU, from seeded initial phases; used as `NetworkVocoder` is."""
 
     audio: AudioConfig
     seed: int
@@ -50,12 +48,10 @@ class GriffinLimVocoder:
 
 
 def plan_pieces(n_frames: int, *, context: int) -> Iterator[tuple[int, int]]:
-    """Pieces, frames [start, end) of a mel of ``n_frames``, each read with ``context`` frames, or all that there are,
-    on each side.
+    """Pieces, frames [start, end) of a mel of ``n_frames``, each to be read with ``context`` frames on each side.
 
     The first is small, and those after it grow; none of these is shorter than ``context``, so that at most two thirds
-    of what a network reads is read for its neighbors' sake. What would be left for a shorter one at the end goes into
-    the piece before it, so a piece is of no more than ``max(LONGEST_PIECE, context) + context`` frames.
+    of what a network reads is read for its neighbors' sake. A shorter rest goes into the last piece.
     """
     start, size = 0, FIRST_FRAMES
     while start < n_frames:
@@ -64,31 +60,15 @@ def plan_pieces(n_frames: int, *, context: int) -> Iterator[tuple[int, int]]:
         start, size = end, max(min(size * GROWTH, LONGEST_PIECE), context)
 
 
-@dataclass(frozen=True)
-class VocoderSettings:
-    """Keyword arguments of a network's ``infer`` besides the mels: WaveGlow's noise, for one."""
-
-    infer: Mapping[str, Any] = field(default_factory=dict)
-    silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
-    # Whether ``infer`` takes ``first_frame`` too: the place of the mel in its utterance, on which the sound depends.
-    positional: bool = False
-    # Whether ``infer`` takes ``track`` too: what the network's ``track(mel, **pitch)`` finds in all of a mel
-    # (B, n_mels, F), by the pitch and voicing (B, F) that it is told, if any; (B, C, F), cut as the mel is.
-    tracked: bool = False
-    windows: int = 0  # windows of the audio on each side on which sound depends beyond `VocoderSpec.context`
-
-
 @dataclass(eq=False)
 class NetworkVocoder:
     """A trained vocoder, with its denoiser, which subtracts the sound that ``network`` makes of a mel of zeros.
 
-    On a CPU it synthesizes one utterance at a time, which is faster than batches there and needs no padding.
-
-    Raises:
-        OptionError: there can be no denoiser for such audio.
+    On a CPU it synthesizes one utterance at a time, which is faster than batches there and needs no padding. Raises
+    OptionError if there can be no denoiser for such audio.
     """
 
-    network: Any  # as `VocoderSpec` says
+    network: MelToWave
     audio: AudioConfig  # the mels it reads
     name: str  # in the log's keys: ``<name>_samples/s``
     autocast: Autocast
@@ -96,7 +76,6 @@ class NetworkVocoder:
     path: Path | None = None  # of the checkpoint, for errors
     denoising_strength: float = 0.0  # 0: no denoiser
     settings: VocoderSettings = VocoderSettings()
-    context: int | None = None  # mel frames on each side that sound depends on; None: all, so `stream` has one piece
     takes_pitch: bool = False  # it can be told the ``pitch`` (B, F) of frames in Hz, and ``voicing`` (B, F), 0 to 1
     graph_recorder: GraphRecorder | None = None  # None: no CUDA graphs
     shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
@@ -107,16 +86,14 @@ class NetworkVocoder:
         self._run: Infer = self._infer
         shapes = self.shapes
         if self.graph_recorder is not None:
-            self._run = self.graph_recorder.by_shape(self._infer)
-            shapes = shapes or GRAPH_SHAPES
+            self._run, shapes = self.graph_recorder.by_shape(self._infer), shapes or GRAPH_SHAPES
         if shapes is not None:
             self._run = padded_inference(self._run, shapes)
         self._denoiser = None
         if self.denoising_strength > 0:
+            zeros = torch.zeros(1, self.audio.n_mels, BIAS_FRAMES, device=self.device)
             with torch.inference_mode():
-                zeros = torch.zeros(1, self.audio.n_mels, BIAS_FRAMES, device=self.device)
-                with self.autocast():
-                    noise = self.network.infer(zeros, None, **{**self.settings.infer, **self.settings.silent})[0]
+                noise = self._infer(zeros, None, **self.settings.silent)[0]
                 self._denoiser = Denoiser(noise, self.audio, strength=self.denoising_strength)
 
     @torch.inference_mode()
@@ -125,13 +102,12 @@ class NetworkVocoder:
 
         An utterance's wave does not depend on the rest of its batch. Without ``voicing`` it comes from the mel.
         """
-        is_padded = min(lengths) < mel.size(2)
-        frames = torch.tensor(lengths, device=mel.device) if is_padded else None
-        run = self._infer if pitch else self._run
-        waves = run(mel.contiguous(), frames, **pitch)
+        hop = self.audio.hop_length
+        frames = torch.tensor(lengths, device=mel.device) if min(lengths) < mel.size(2) else None
+        waves = (self._infer if pitch else self._run)(mel.contiguous(), frames, **pitch)
         if self._denoiser is not None:
-            waves = self._denoiser(waves, None if frames is None else frames * self.audio.hop_length)
-        return [wave[: length * self.audio.hop_length] for wave, length in zip(waves, lengths)]
+            waves = self._denoiser(waves, None if frames is None else frames * hop)
+        return [wave[: length * hop] for wave, length in zip(waves, lengths)]
 
     @torch.inference_mode()
     def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
@@ -139,10 +115,9 @@ class NetworkVocoder:
         memory that its length bounds.
         """
         n_frames, hop = mel.size(1), self.audio.hop_length
-        context = n_frames if self.context is None else self.context
+        context = n_frames if self.settings.context is None else self.settings.context
         context += self.settings.windows * -(-self.audio.filter_length // hop)
-        if self._denoiser is not None:
-            context += self._denoiser.context
+        context += 0 if self._denoiser is None else self._denoiser.context
         whole = pitch
         if self.settings.tracked:
             whole = pitch | {"track": self.network.track(mel[None].to(self.device), **pitch)}
@@ -156,13 +131,12 @@ class NetworkVocoder:
                 wave = self._infer(read, None, first_frame=first, **cut)
             else:
                 wave = self._run(read, None)
-            if self._denoiser is not None:
-                wave = self._denoiser(wave)
+            wave = wave if self._denoiser is None else self._denoiser(wave)
             yield wave[0, (start - first) * hop : (end - first) * hop].cpu()
 
-    def _infer(self, mel: Tensor, lengths: Tensor | None, **position: Any) -> Tensor:
+    def _infer(self, mel: Tensor, lengths: Tensor | None, **further: Any) -> Tensor:
         with self.autocast():
-            return self.network.infer(mel, lengths, **self.settings.infer, **position).float()
+            return self.network.infer(mel, lengths, **{**self.settings.infer, **further}).float()
 
 
 Vocoder = GriffinLimVocoder | NetworkVocoder
@@ -191,10 +165,8 @@ class AudioContract:
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
         """Refuse mels of another description. ``owner`` has the ``audio``, and does not record the fields ``assumed``.
 
-        Fields that one side does not record are assumed to match, with a note on stdout.
-
-        Raises:
-            InputError: lists each field that differs, and what to do.
+        Fields that one side does not record are assumed to match, with a note on stdout. Raises InputError, which lists
+        each field that differs, and what to do.
         """
         if lines := self.differences(audio, owner=owner, assumed=assumed):
             message = f"{owner} and {self.owner} are of different mel-spectrograms: {'; '.join(lines)}"

@@ -1,7 +1,7 @@
 """A voice: text in, speech out, through one text-to-mel network and one vocoder."""
 
+import itertools
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +15,7 @@ from common.audio.mel import SILENT_MEL
 from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, check_choice, shown
-from common.registry import GeneratorSpec, ModelSpec
+from common.registry import ModelSpec
 from common.synthesis.options import VOCODER_PITCHES
 from common.synthesis.speech import Prosody, Speech, SymbolProsody, UtteranceProsody
 from common.synthesis.synthesizer import Synthesizer, changes_prosody, warn_of_failures
@@ -26,8 +26,8 @@ from common.synthesis.utterances import (
     SynthesisInput,
     SynthesisResult,
     dropped_symbols,
+    join_silence,
     load_row,
-    with_silence,
 )
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.front_end import EmptyTextError, TextFrontEnd
@@ -35,6 +35,7 @@ from common.text.markdown import read_text
 from common.text.prosody import LIMITS, NEUTRAL, Style, combined
 from common.text.sentences import SENTENCE, TextUtterance, cut_early, split_utterances
 from common.text.ssml import Span
+from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.text.words import Word
 
 SHORTEST_PART = 40  # characters of a part of a sentence that is too long
@@ -82,8 +83,7 @@ class Voice:
     @property
     def phrase_columns(self) -> tuple[str, ...]:
         """Columns of a list of phrases that it reads besides the text."""
-        assert isinstance(self.spec.inference, GeneratorSpec)
-        return self.spec.inference.phrase_columns
+        return self.spec.phrase_columns
 
     @property
     def shapes_prosody(self) -> bool:
@@ -112,23 +112,20 @@ class Voice:
         """Speak a text of any length, plain or with SSML, or a prosody table.
 
         ``pace`` 2.0 is twice as fast, ``pitch`` a factor of the frequency in Hz, ``volume`` one of the amplitude; they
-        multiply what the text's SSML says. ``speaker`` is a name or number of `speakers`.
-
-        Raises:
-            InputError: the text, a value or the speaker cannot be spoken; says why.
+        multiply what the text's SSML says. ``speaker`` is a name or number of `speakers`. Raises InputError if the
+        text, a value or the speaker cannot be spoken; says why.
         """
         items = self._planned(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker)
-        speech = self.join(self.synthesizer.speak_inputs(items).parts)
-        warn_of_failures(speech.parts)
-        return speech
+        parts = [result for item in items for result in self.synthesizer.synthesize([item])]
+        warn_of_failures(parts)
+        return self.join(parts)
 
     def _planned(
         self, text: str | Prosody, *, pace: float = 1.0, speaker: str | int | None = None, **factors: float
     ) -> list[SynthesisInput]:
         """Plan a text by the arguments of `speak`, and print warnings."""
         items = self.plan(text, style=Style(rate=pace, speaker=None if speaker is None else str(speaker), **factors))
-        self.front_end.warn_dropped(dropped_symbols(items))
-        self.warn_of_changes(items)
+        self.warn_of_losses(items)
         return items
 
     def stream(self, text: str | Prosody, **controls: Any) -> Iterator[Tensor]:
@@ -159,10 +156,7 @@ class Voice:
         A sentence of more symbols than the voice was trained on is spoken in parts, unless it is to be ``whole`` or has
         markup. A text of which nothing is said, emoji or dots, is a short silence; one of more than ``most`` symbols is
         refused. Errors name the ``phrase``; its ``index`` in its list and ``phones_seed`` choose the words that become
-        phones.
-
-        Raises:
-            InputError: the text cannot be spoken; says why.
+        phones. Raises InputError if the text cannot be spoken; says why.
         """
         if phrase is None:
             where, words = ("text", text) if isinstance(text, str) else ("prosody", None)
@@ -174,29 +168,33 @@ class Voice:
         if not isinstance(text, str):
             items = self._prosody_inputs(text, style=style, phrase=phrase)
         else:
-            utterances, dropped = self._utterances(text, longest=longest, where=phrase.where), Counter[str]()
-            seed = self.phones_seed
-            draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
-            make = partial(self._input, style=style, phrase=phrase, draw=draw)
-            try:
-                items = with_silence(utterances, partial(self._parts, make=make, whole=whole), most=most)
-            except EmptyTextError as error:
-                dropped = error.dropped
-                if any(map(str.isalnum, "".join(span.text for one in utterances for span in one.spans))):
-                    raise
-                items = []
-            if not items and not text.strip():
+            if not text.strip():
                 raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
-            items = items or [replace(self._silent_input(utterances, phrase=phrase), dropped=dropped)]
+            draw = None if self.phones_seed is None else utterance_draws(seed=self.phones_seed, epoch=0, index=index)
+            make = partial(self._input, style=style, phrase=phrase, draw=draw)
+            made, n_symbols = list[SynthesisInput](), 0
+            for utterance in self._utterances(text, longest=longest, where=phrase.where):
+                parts = self._parts(utterance, make=make, whole=whole)
+                made, n_symbols = made + parts, n_symbols + sum(len(one.symbols) for one in parts)
+                if n_symbols > most:
+                    many = f"{n_symbols} symbols or more when it is written out"
+                    raise InputError(f"{phrase.where}: {many}; the limit is {most}")
+            items = join_silence(made) or [self._silence(made, phrase=phrase)]
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
+
+    def phones_of(self, item: SynthesisInput) -> str:
+        """The phones of an utterance as people write them; "" if the voice reads letters alone."""
+        if self.front_end.config.input_type == "char" and not self.front_end.config.p_arpabet:
+            return ""
+        symbols = [one.removeprefix("@") for one in item.symbols if one != EDGE_SILENCE]
+        gap = "" if self.front_end.symbol_set == CODE_POINTS else " "
+        return gap.join(symbols).replace(BOUNDARY, " ")
 
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
         """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
 
-        A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances.
-
-        Raises:
-            InputError: the first phrase that cannot be synthesized, by file and line.
+        A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances. Raises
+        InputError for the first phrase that cannot be synthesized, by file and line.
         """
         inputs = []
         for index, phrase in enumerate(phrases):
@@ -213,8 +211,7 @@ class Voice:
             for item in items:
                 rows: Any = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given}
                 inputs.append(replace(item, **rows))
-        self.front_end.warn_dropped(dropped_symbols(inputs))
-        self.warn_of_changes(inputs)
+        self.warn_of_losses(inputs)
         return inputs
 
     def speaker_id(self, name: str, where: str) -> int:
@@ -243,7 +240,7 @@ class Voice:
         """What ``make`` makes of an utterance, or of parts of it where that has more symbols than `longest`."""
         items, most = [make(utterance)], self.longest
         may_split = self._reads_text and utterance.is_plain and not whole
-        if most is None or items[0].length <= most or not may_split:
+        if most is None or not may_split or len(items[0].symbols) <= most:
             return items
         characters_a_symbol = len(utterance.spans[0].text) / items[0].length
         *early, rest = cut_early(utterance)
@@ -251,7 +248,7 @@ class Voice:
             n_characters = max(SHORTEST_PART, int(share * most * characters_a_symbol))
             parts = early + split_utterances(rest.spans, longest=n_characters, most=n_characters)
             parts[-1] = replace(parts[-1], pause=utterance.pause)
-            items = with_silence(parts, lambda part: [make(part)])
+            items = join_silence([make(part) for part in parts])
             if max(item.length for item in items) <= most or n_characters == SHORTEST_PART:
                 break
         return [replace(item, is_cut=True) for item in items] if len(items) > 1 else items
@@ -259,52 +256,77 @@ class Voice:
     def _input(
         self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> SynthesisInput:
-        encoded = self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw)
+        """An utterance encoded; silence where nothing of it is said."""
+        silence = SynthesisInput(
+            phrase,
+            text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
+            marks=tuple(SymbolMark(name, 0) for _, name in utterance.marks),
+            pause=utterance.pause,
+        )
+        if not utterance.spans:
+            return silence
+        try:
+            encoded, names = (
+                self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw),
+                self.front_end.symbols,
+            )
+        except EmptyTextError as error:
+            return replace(silence, dropped=error.dropped)
+        if self._reads_text and not any(character.isalnum() for index in encoded.ids for character in names[index]):
+            return replace(silence, dropped=encoded.dropped)
         of_spans = [combined(style, span.style) for span in utterance.spans]
         of_symbols = [of_spans[0]] * len(encoded.ids)
         words = encoded.words if len(of_spans) > 1 or utterance.marks else ()
         for word in words:  # spaces and punctuation have the style of the word before them
             of_symbols[word.start :] = [of_spans[word.span]] * (len(encoded.ids) - word.start)
         is_changed = any(map(changes_prosody, of_spans))
-        volume, names = torch.tensor([one.volume for one in of_symbols]), self.front_end.symbols
-        if self._reads_text and not any(character.isalnum() for index in encoded.ids for character in names[index]):
-            raise EmptyTextError(f"{phrase.where}: punctuation alone", encoded.dropped)
-        starts = {word.span: word.start for word in reversed(words)}  # of each span's first word
+        volume = torch.tensor([one.volume for one in of_symbols])
         marks = []
         for index, name in utterance.marks:  # before the first word of their span or a later one
-            later = [start for span, start in starts.items() if span >= index]
+            later = [word.start for word in words if word.span >= index]
             marks.append(SymbolMark(name, min(later, default=len(encoded.ids))))
-        return SynthesisInput(
-            phrase,
+        return replace(
+            silence,
             tokens=self.front_end.inputs(encoded.ids),
             symbols=tuple(names[index] for index in encoded.ids),
             styles=tuple(of_symbols) if is_changed and self.shapes_prosody else None,
             lacks_style=is_changed and not self.shapes_prosody,
             volume=volume if bool((volume != 1).any()) else None,
             speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
-            text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
             reading=encoded.reading,
             find_words=lambda: encoded.words,
             dropped=encoded.dropped,
             marks=tuple(marks),
-            pause=utterance.pause,
         )
 
-    def _silent_input(self, utterances: Sequence[TextUtterance], *, phrase: Phrase) -> SynthesisInput:
-        """What a text is of which nothing is said: its breaks, or the pause of a sentence."""
+    def _silence(self, items: Sequence[SynthesisInput], *, phrase: Phrase) -> SynthesisInput:
+        """What a text is of which nothing is said: its breaks, or the pause of a sentence.
+
+        Raises InputError if it has letters or digits.
+        """
+        text = " ".join(item.text for item in items)
+        if any(map(str.isalnum, text)):
+            left = "nothing to speak is left after cleaning that this voice has a symbol for"
+            raise InputError(f"{phrase.where}: text {shown(text)}: {left}")
         return SynthesisInput(
             phrase,
             mel=torch.full((self.audio.n_mels, SHORTEST_SPEECH), SILENT_MEL),
             volume=torch.zeros(1),
-            text=" ".join("".join(span.text for one in utterances for span in one.spans).split()),
-            marks=tuple(SymbolMark(name, 0) for one in utterances for _, name in one.marks),
-            pause=sum(one.pause for one in utterances) or SENTENCE,
+            text=text,
+            dropped=dropped_symbols(items),
+            marks=tuple(mark for item in items for mark in item.marks),
+            pause=sum(item.pause for item in items) or SENTENCE,
         )
 
     @property
     def _reads_text(self) -> bool:
         """Whether what it reads is text, not phones that stand for themselves."""
         return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
+
+    def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
+        """Print a warning of symbols that the voice lacks, and `warn_of_changes`."""
+        self.front_end.warn_dropped(dropped_symbols(items))
+        self.warn_of_changes(items)
 
     def warn_of_changes(self, items: Sequence[SynthesisInput]) -> None:
         """Print a note if sentences are split, and a warning if styles are ignored."""
@@ -317,8 +339,8 @@ class Voice:
     def _prosody_inputs(self, table: Prosody, *, style: Style, phrase: Phrase) -> list[SynthesisInput]:
         """The utterances of a table, whose values ``style`` multiplies.
 
-        Raises:
-            InputError: the voice cannot speak with a given prosody, or the table is of another voice; names the value.
+        Raises InputError if the voice cannot speak with a given prosody, or the table is of another voice; names the
+        value.
         """
         if not self.shapes_prosody:
             raise InputError(f"{phrase.where}: {self.spec.name} cannot speak with a given prosody; give it text")
@@ -330,26 +352,25 @@ class Voice:
         return [self._prosody_input(one, style=style, phrase=phrase) for one in table.utterances]
 
     def _prosody_input(self, utterance: UtteranceProsody, *, style: Style, phrase: Phrase) -> SynthesisInput:
-        symbols, ids = list(utterance.symbols), {name: index for index, name in enumerate(self.front_end.symbols)}
+        symbols, ids = utterance.symbols, {name: index for index, name in enumerate(self.front_end.symbols)}
         if unknown := [one.symbol for one in symbols if one.symbol not in ids]:
             raise InputError(f"{phrase.where}: symbol {unknown[0]!r} is not in symbol set {self.front_end.symbol_set}")
-        words, start = [], 0
-        for word in utterance.words:
-            if word.text:
-                words.append(Word(word.text, start, start + len(word.symbols), span=0))
-            start += len(word.symbols)
-        frames, volume = _column(symbols, "frames"), _column(symbols, "volume") * style.volume
+        ends = [0, *itertools.accumulate(len(word.symbols) for word in utterance.words)]
+        words = tuple(
+            Word(one.text, *place, span=0) for one, place in zip(utterance.words, itertools.pairwise(ends)) if one.text
+        )
+        volume = _column(symbols, "volume") * style.volume
         return SynthesisInput(
             phrase,
             tokens=self.front_end.inputs([ids[one.symbol] for one in symbols]),
             symbols=tuple(one.symbol for one in symbols),
-            durations=frames / style.rate if style.rate != 1 else frames,
+            durations=_column(symbols, "frames") / style.rate,
             pitch_hz=None if symbols[0].pitch is None else _column(symbols, "pitch", torch.float64) * style.pitch,
             energy=None if symbols[0].energy is None else _column(symbols, "energy"),
             volume=None if bool((volume == 1).all()) else volume,
             speaker=self.speaker_id(style.speaker or utterance.speaker, phrase.where),
             text=utterance.text,
-            find_words=lambda: tuple(words),
+            find_words=lambda: words,
             lead=utterance.lead,
             pause=utterance.pause,
         )

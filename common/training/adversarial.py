@@ -1,4 +1,4 @@
-"""A vocoder's objective with HiFi-GAN's discriminators, which learn in a phase before its own."""
+"""An objective with discriminators, which learn in a phase before the generating network's own."""
 
 from abc import abstractmethod
 from typing import Any
@@ -12,47 +12,58 @@ FEATURE_WEIGHT = 2.0
 
 
 class AdversarialObjective(Objective):
-    """A vocoder's own losses, and the adversarial ones of section 2.4 of arXiv:2010.05646.
+    """A network's own losses, and the adversarial ones of section 2.4 of arXiv:2010.05646, by default a vocoder's.
 
-    These are means over segments: ``d_loss`` is what ``mpd`` and ``msd`` minimize in the phase ``discriminator``; the
-    vocoder's are ``adversarial_loss`` and ``feature_loss``, which has its published weight in its value.
+    The latter are means over utterances: ``d_loss`` is what the discriminators minimize in the phase ``discriminator``;
+    the network's are ``adversarial_loss`` and ``feature_loss``.
     """
 
     def __init__(
-        self, vocoder: str, own_weights: dict[str, float], *, adversarial: float = 1.0, concat_fwd: bool = False
+        self,
+        network: str,
+        own_weights: dict[str, float],
+        adversarial_weights: dict[str, float],
+        *,
+        discriminators: tuple[str, ...] = ("mpd", "msd"),
+        feature_scale: float = FEATURE_WEIGHT,
+        concat_fwd: bool = False,
     ) -> None:
-        """``own_weights`` are those of the vocoder's own terms, ``adversarial`` that of each of the other two.
+        """Weights of the network's own terms, and of the other two: without these discriminators stay as they are.
 
-        With 0 there are none of these, and discriminators stay as they are. ``concat_fwd`` lets them score recordings
-        and generated sound in one pass, which is the same.
+        ``feature_scale`` is in the value of ``feature_loss``. ``concat_fwd`` lets discriminators score what is recorded
+        and what is generated in one pass, which is the same.
         """
-        own = Phase(vocoder, trains=(vocoder,))
-        first = Phase("discriminator", trains=("mpd", "msd"), keeps=(vocoder,))
-        self.phases = (first, own) if adversarial else (own,)
-        self._own_weights = own_weights
-        self._adversarial = dict.fromkeys(("adversarial_loss", "feature_loss"), adversarial) if adversarial else {}
-        self._concat_fwd = concat_fwd
-        # A micro-batch and its sounds with the vocoder's graph, kept from the discriminators' phase for the vocoder's:
-        # a step's last micro-batch needs no second forward pass, as its weights have not changed.
-        self._kept: tuple[Any, tuple[Tensor, Tensor]] | None = None
+        own = Phase(network, trains=(network,))
+        first = Phase("discriminator", trains=discriminators, keeps=(network,))
+        self.phases = (first, own) if adversarial_weights else (own,)
+        self._own_weights, self._adversarial, self._discriminators = own_weights, adversarial_weights, discriminators
+        self._feature_scale, self._concat_fwd = feature_scale, concat_fwd
+        # A micro-batch and its output with the network's graph, kept from the discriminators' phase for the network's:
+        # a step's last micro-batch needs no second forward pass, as the network's weights have not changed.
+        self._kept: tuple[Any, Any] | None = None
 
     @abstractmethod
-    def make_sounds(self, networks: Networks, batch: Any) -> tuple[Tensor, Tensor]:
-        """Segments of recordings (B, T) and the vocoder's sounds in their place (N * B, T), all segments N times.
+    def generate(self, networks: Networks, batch: Any) -> Any:
+        """The network's output; a vocoder's is segments of recordings (B, T), and its sounds in their place (N * B, T).
 
-        Discriminators see the first of the N.
+        All segments come N times, of which discriminators see the first.
         """
 
     @abstractmethod
     def own_counts(self, batch: Any) -> dict[str, Tensor]:
-        """The counts of the vocoder's own terms, as in `counts`."""
+        """The counts of the network's own terms, as in `counts`."""
 
     @abstractmethod
-    def own_sums(self, networks: Networks, batch: Any, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
-        """The sums of the vocoder's own terms, as in `numerators`, of what `make_sounds` gives."""
+    def own_sums(self, networks: Networks, batch: Any, output: Any) -> dict[str, Tensor]:
+        """The sums of the network's own terms, as in `numerators`, of what `generate` gives."""
+
+    def scored(self, batch: Any, output: Any) -> tuple[Tensor, Tensor]:
+        """What discriminators score: recorded and generated, of what `generate` gives."""
+        recorded, made = output
+        return recorded.unsqueeze(1), made[: len(batch.names)].unsqueeze(1)
 
     def begin_step(self, networks: Networks) -> None:
-        if self._adversarial:
+        if self._adversarial and "msd" in self._discriminators:
             networks["msd"].advance_spectral_norm()
         self._kept = None
 
@@ -60,26 +71,25 @@ class AdversarialObjective(Objective):
         return {"d_loss": 1.0} if phase == "discriminator" else self._adversarial | self._own_weights
 
     def counts(self, phase: str, batch: Any) -> dict[str, Tensor]:
-        own = {} if phase == "discriminator" else self.own_counts(batch)
-        terms = ("d_loss",) if phase == "discriminator" else self._adversarial
-        return own | dict.fromkeys(terms, torch.full((), len(batch.names), device=batch.audio.device))
+        if phase == "discriminator":
+            return {"d_loss": batch.n_utterances}
+        return self.own_counts(batch) | dict.fromkeys(self._adversarial, batch.n_utterances)
 
     def numerators(self, phase: str, networks: Networks, batch: Any) -> dict[str, Tensor]:
         kept, self._kept = self._kept, None
-        sounds = kept[1] if kept is not None and kept[0] is batch else self.make_sounds(networks, batch)
-        recorded, made = (wave[: len(batch.names)].unsqueeze(1) for wave in sounds)
+        output = kept[1] if kept is not None and kept[0] is batch else self.generate(networks, batch)
         if phase == "discriminator":
-            self._kept = (batch, sounds)
-            return {"d_loss": self._discriminator_loss(networks, recorded, made.detach()) * len(batch.names)}
-        sums = self.own_sums(networks, batch, *sounds)
-        if self._adversarial:
-            means = self._vocoder_losses(networks, recorded, made)
-            sums |= {name: mean * len(batch.names) for name, mean in means.items()}
-        return sums
+            self._kept = batch, output
+            means = {"d_loss": self._discriminator_loss(networks, *self.scored(batch, output))}
+            sums = {}
+        else:
+            sums = self.own_sums(networks, batch, output)
+            means = self._adversarial_losses(networks, *self.scored(batch, output)) if self._adversarial else {}
+        return sums | {name: mean * len(batch.names) for name, mean in means.items()}
 
     def _discriminator_loss(self, networks: Networks, real: Tensor, generated: Tensor) -> Tensor:
-        losses = []
-        for name in ("mpd", "msd"):
+        losses, generated = [], generated.detach()
+        for name in self._discriminators:
             if self._concat_fwd:
                 both = networks[name](torch.cat([real, generated])).scores
                 scores = [score.tensor_split(2) for score in both]
@@ -88,18 +98,18 @@ class AdversarialObjective(Objective):
             losses += [discriminator_loss(of_real, of_generated) for of_real, of_generated in scores]
         return torch.stack(losses).sum()
 
-    def _vocoder_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:
-        """What the discriminators say of the vocoder's sound."""
+    def _adversarial_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:
+        """What the discriminators say of what is generated."""
         adversarial, feature = [], []
-        for name in ("mpd", "msd"):
-            with torch.no_grad():  # a recording's features are a target: nothing is kept for their gradients
+        for name in self._discriminators:
+            with torch.no_grad():  # recorded features are a target: nothing is kept for their gradients
                 target = networks[name](real)
             output = networks[name](generated)
             adversarial += [generator_loss(scores) for scores in output.scores]
             feature += [feature_loss(*pair) for pair in zip(target.features, output.features)]
         return {
             "adversarial_loss": torch.stack(adversarial).sum(),
-            "feature_loss": FEATURE_WEIGHT * torch.stack(feature).sum(),
+            "feature_loss": self._feature_scale * torch.stack(feature).sum(),
         }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from common.data.batch import Batch
 from common.training.verdict import Aligned
@@ -96,11 +97,11 @@ class Objective(ABC):
 
     def evaluate(self, networks: Networks, batch: Any) -> dict[str, Term]:
         """Validation terms of one batch (no gradients); by default those of the only phase."""
-        return self.terms(self.numerators(self.phases[0].name, networks, batch), batch)
+        return self.terms(self.numerators(self.phases[-1].name, networks, batch), batch)
 
     def terms(self, sums: dict[str, Tensor], batch: Any) -> dict[str, Term]:
-        """Numerators of the first phase with their counts."""
-        counts = self.counts(self.phases[0].name, batch)
+        """Numerators of the last phase with their counts."""
+        counts = self.counts(self.phases[-1].name, batch)
         return {name: Term(total, counts[name]) for name, total in sums.items()}
 
     def total(self, terms: dict[str, float], *, epoch: int) -> float:
@@ -126,6 +127,26 @@ class Objective(ABC):
 def example_indices(batch: Batch) -> range:
     """Indices of the utterances of a validation batch that become its examples."""
     return range(min(_N_EXAMPLES, len(batch.names)))
+
+
+def sound_example(name: str, extractor: MelExtractor, recorded: Tensor, generated: Tensor, **more: Any) -> Example:
+    """An utterance (1, T) and a vocoder's sound in its place (1, T or more), with their mels; ``more`` fields."""
+    waves = {"recorded": recorded, "generated": generated[:, : recorded.size(1)]}
+    mels = {label: extractor(wave)[0].float().cpu() for label, wave in waves.items()}
+    return Example(name, mels, audio={label: wave[0].float().cpu() for label, wave in waves.items()}, **more)
+
+
+def text_mel_example(batch: Any, index: int, predicted: Tensor, alignments: Tensor | None, **more: Any) -> Example:
+    """An utterance of a `TextMelBatch` with mels (B, n_mels, F) and alignments (B, F, L); ``more`` fields."""
+    n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
+    return Example(
+        batch.names[index],
+        {"target": cut(batch.mels, index, n_frames), "predicted": cut(predicted, index, n_frames)},
+        text=batch.texts[index] if batch.texts else "",
+        tokens=batch.tokens[index, :n_tokens].cpu(),
+        alignment=None if alignments is None else cut(alignments, index, n_tokens)[:n_frames],
+        **more,
+    )
 
 
 def cut(values: Tensor, index: int, n: int) -> Tensor:

@@ -250,12 +250,12 @@ def build_training_parser(spec: ModelSpec) -> ArgumentParser:
         prog="train.py",
         epilog=f"These are the options for {spec.name}; --model MODEL --help shows those for another model.",
     )
-    add_options(parser, RunOptions, defaults=vars(spec.training.recipe))
+    add_options(parser, RunOptions, defaults=vars(spec.arg_parser.RECIPE))
     add_options(parser, ComputingOptions, title="computing")
     if spec.role != "recognizer":  # which have features of their own
         about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
         add_options(parser, AudioOptions, title=f"audio: {about}")
-    add_options(parser, spec.training.options, title=spec.name)
+    add_options(parser, spec.arg_parser.TrainingOptions, title=spec.name)
     parser.answer_published(removed_options())
     return parser
 

@@ -1,6 +1,6 @@
 """What a model's package is asked for a training, and what it answers: the mels to train on among it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,11 @@ class TrainingRequest:
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """What a model's package makes of its options; nothing else reads them."""
+    """What a model's package makes of its options, and what it does before the first update.
+
+    The functions return lines to print. ``networks`` are those by name; ``initial`` is the checkpoint of
+    --from-checkpoint with its path, or None; ``new`` says whether no other checkpoint gives the weights.
+    """
 
     options: Any  # the package's own frozen dataclass
     audio: AudioConfig
@@ -87,3 +91,10 @@ class TrainingSetup:
     same_shapes: bool = False  # whether all batches of training have one shape, as segments of one size do
     adaptable: tuple[str, ...] = ()  # fields of AudioConfig in which a checkpoint to resume from may differ
     notes: Sequence[str] = ()  # lines to print, on what was chosen
+    # (checkpoint of --from-checkpoint, template) -> the checkpoint for the template's other symbols, and lines
+    adapt: Callable[[Checkpoint, Checkpoint], tuple[Checkpoint, list[str]]] | None = None
+    # (networks, options, *, text, training_set, initial, new) -> lines; sets weights and what no architecture says
+    set_up_networks: Callable[..., list[str]] | None = None
+    # (networks, options, *, training_set, validation_set, initial, gather, new) -> lines; stores what is computed over
+    # the training list, by `common.distributed.Gather`
+    compute_statistics: Callable[..., list[str]] | None = None

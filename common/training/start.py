@@ -18,7 +18,7 @@ from common.checkpoints.checkpoint import OWN_LAYOUT, Checkpoint, Stripped, save
 from common.checkpoints.loading import load_weights
 from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
 from common.cli import ComputingOptions
-from common.config import differences, from_plain, to_plain
+from common.config import differences
 from common.data.batch import Dataset
 from common.data.buckets import Longest, shapes_for
 from common.data.text_mel import TextMelDataset
@@ -58,23 +58,22 @@ class Command:
     @property
     def found(self) -> Found | None:
         """The checkpoint whose weights the networks take; a package may take those of --from-checkpoint by itself."""
-        own = self.spec.training.starts_from_checkpoint
-        return self.request.resumed or (None if own else self.request.initial)
+        return self.request.resumed or (None if self.spec.starts_from_checkpoint else self.request.initial)
 
 
 def read_command(line: CommandLine, *, warn: Callable[[str], None] = print_line) -> Command:
     """Read the checkpoints that a command line names, which say what options that are left out are."""
     spec, args = line.spec, line.args
     resumed, initial = _checkpoints(args, warn=warn)
-    if spec.training.defaults is not None:
-        defaults = spec.training.defaults(vars(args), initial)
+    if (find_defaults := spec.find("training_setup", "find_defaults")) is not None:
+        defaults = find_defaults(vars(args), initial)
         args = argparse.Namespace(**vars(args) | {k: v for k, v in defaults.items() if k not in line.given})
     run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
     if run.num_workers is None:
         run = replace(run, num_workers=6 * computing.cuda)
     audio = AudioOptions() if spec.role == "recognizer" else read_options(args, AudioOptions)
     request = TrainingRequest(run, computing, audio, resumed=resumed, initial=initial)
-    kind = spec.training.options
+    kind = spec.arg_parser.TrainingOptions
     of_run = {one.name: getattr(run, one.name) for one in fields(kind) if not declared(one) and hasattr(run, one.name)}
     options = read_options(args, kind, **of_run)
     return Command(spec, options, request, values=vars(args), read=line.read)
@@ -148,7 +147,7 @@ def train(line: CommandLine) -> int:
 
 def _run(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> signal.Signals | None:
     """Train; the signal that stopped it early. Nothing that uses the process group outlives this function."""
-    setup = command.spec.training.set_up(command.options, command.request)
+    setup = command.spec.training_setup.set_up(command.options, command.request)
     trainer, logger = build_trainer(command, setup, ranks, amp_dtype=amp_dtype)
     text, values = setup.text, dict(command.values)
     if text is not None:  # which lists, languages and voices decide, too
@@ -186,45 +185,46 @@ def build_trainer(
 ) -> tuple[Trainer, Logger]:
     """Networks, data and engine as the command and ``setup`` say."""
     spec, request = command.spec, command.request
-    training, run = spec.training, request.run
+    run = request.run
     options, audio, text = setup.options, setup.audio, setup.text
     mels = [line_of_mels(audio)] if spec.role != "recognizer" else []
     _print_once(ranks, *mels, *setup.notes)
     found = command.found
-    config = training.model_config(options, audio, text, base=_recorded_config(found, spec))
-    sees_padding = training.sees_padding(config)
-    if run.length_buckets and sees_padding is not None:
-        problem = f"changes what is learned with {sees_padding}"
+    config = spec.training_setup.model_config(options, audio, text, base=_recorded_config(found, spec))
+    if run.length_buckets and config.sees_padding is not None:
+        problem = f"changes what is learned with {config.sees_padding}"
         raise OptionError(f"--length-buckets pads batches, which {problem}; leave one out")
-    template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
-    networks = spec.build_networks(config, audio, text)
+    template = Checkpoint(model=spec.name, config=config, audio=audio, text=text, networks={})
+    networks = spec.model.build_networks(config, audio, text)
     for_gpu = request.computing.cuda and not setup.same_shapes
-    run = lay_out_batches(run, networks.values(), for_gpu=for_gpu, sees_padding=sees_padding is not None)
+    run = lay_out_batches(run, networks.values(), for_gpu=for_gpu, sees_padding=config.sees_padding is not None)
     datasets = {
-        f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
+        f"{subset}_set": spec.data_function.build_dataset(
+            options, paths, audio=audio, text=text, training=subset == "training"
+        )
         for subset, paths in (("training", run.training_files), ("validation", run.validation_files))
     }
     if found is not None:
         path, checkpoint = found
-        if request.resumed is None and training.adapt is not None and checkpoint.model == spec.name:
-            checkpoint, lines = training.adapt(checkpoint, template)
+        if request.resumed is None and setup.adapt is not None and checkpoint.model == spec.name:
+            checkpoint, lines = setup.adapt(checkpoint, template)
             _print_once(ranks, *lines)
         _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
         _load_weights(networks, checkpoint, where=path, ranks=ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
     log_file = prepare_output(run, spec, datasets, read=command.read)
     lock = lock_folder(run.output) if ranks.is_main else None
-    if training.set_up_networks is not None:
+    if setup.set_up_networks is not None:
         given = {"training_set": datasets["training_set"], "initial": request.initial, "new": found is None}
-        _print_once(ranks, *training.set_up_networks(networks, options, text=text, **given))
-    if training.compute_statistics is not None:
-        lines = training.compute_statistics(
+        _print_once(ranks, *setup.set_up_networks(networks, options, text=text, **given))
+    if setup.compute_statistics is not None:
+        lines = setup.compute_statistics(
             networks, options, **datasets, initial=request.initial, gather=ranks.gather_over, new=found is None
         )
         _print_once(ranks, *lines)
     engine = Engine(
         networks,
-        training.build_objective(options, audio),
+        spec.loss_function.build_objective(options, audio),
         setup.optimization,
         run,
         ranks=ranks,
@@ -260,7 +260,7 @@ def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
     """The ModelConfig of a checkpoint, which must be of the model that is trained."""
     if checkpoint.model != spec.name:
         raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
-    return from_plain(spec.config, checkpoint.config, where=str(where))
+    return checkpoint.config
 
 
 def _recorded_config(found: tuple[Path, Checkpoint] | None, spec: ModelSpec) -> Any:

@@ -42,7 +42,7 @@ def measure(words: Sequence[str], folder: Path, *, utterances: int, epochs: int)
 
     def feed(*others: str) -> tuple[int, float, float]:
         command = read_command(parse_command_line([*required, *words, *others]))
-        setup = command.spec.training.set_up(command.options, command.request)
+        setup = command.spec.training_setup.set_up(command.options, command.request)
         precision = prepare_computing(command.request.computing)
         trainer, _ = build_trainer(command, setup, Ranks(device=precision.device), amp_dtype=precision.amp_dtype)
         n_frames, clock, processor = 0, 0.0, 0.0

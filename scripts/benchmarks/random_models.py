@@ -52,7 +52,7 @@ def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
     """ModelConfig and audio of a model that needs no training list, by further options of train.py."""
     required = ["--model", model, "--output", "-", "--training-files", "-", "--validation-files", "-"]
     command = read_command(parse_command_line([*required, *words]))
-    training = command.spec.training
+    training = command.spec.training_setup
     setup = training.set_up(command.options, command.request)
     return training.model_config(setup.options, setup.audio, None, base=None), setup.audio
 
@@ -128,11 +128,11 @@ def save_random(
 ) -> None:
     """Write a checkpoint of random weights, always the same, for inference; ``assumed`` is as in `Checkpoint`."""
     torch.manual_seed(0)
-    networks = get_model(model).build_networks(config, audio, text, inference=True)
+    networks = get_model(model).model.build_networks(config, audio, text, inference=True)
     weights = {name: network.state_dict() for name, network in networks.items()}
     for name, value in VOICES.get(model, {}).items():
         next(iter(weights.values()))[name].fill_(value)
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights, assumed=assumed))
+    save_checkpoint(path, Checkpoint(model, config, audio, text, weights, assumed=assumed))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -151,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     words = [KINDS[model], args.kind] if args.kind else []
     words += ["--model-config", args.model_config] if args.model_config else []
     if model in VOICES:
-        config, audio = get_model(model).config(), AudioConfig()
+        config, audio = get_model(model).config.ModelConfig(), AudioConfig()
     else:
         config, audio = configure(model, words)
     if not args.no_checkpoint:

@@ -38,7 +38,7 @@ def measure(words: Sequence[str]) -> tuple[dict[str, float], list[dict[str, str]
     computing = command.request.computing
     with processes(cuda=computing.cuda) as ranks:
         amp_dtype = prepare_computing(computing).amp_dtype
-        setup = command.spec.training.set_up(command.options, command.request)
+        setup = command.spec.training_setup.set_up(command.options, command.request)
         trainer, _ = build_trainer(command, setup, ranks, amp_dtype=amp_dtype)
         batches = list(trainer.updates())
         _train(trainer, batches)

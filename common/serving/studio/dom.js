@@ -1,20 +1,20 @@
 // Elements: found by id, made, and placed by the style sheet's variables.
 
-const $ = (id) => document.getElementById(id);
+export const $ = (id) => document.getElementById(id);
 
-function make(tag, attributes = {}, ...children) {
+export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
 }
 
-const place = (element, values) => {
+export const place = (element, values) => {
   for (const [name, value] of Object.entries(values)) element.style.setProperty(`--${name}`, value);
 };
 
 // Choices are pairs of value and text.
-function fillSelect(select, choices, chosen) {
+export function fillSelect(select, choices, chosen) {
   const wanted = JSON.stringify(choices);
   if (select.dataset.choices !== wanted) {
     select.replaceChildren(...choices.map(([value, text]) => make("option", { value }, text)));

@@ -1,6 +1,6 @@
 // Sentences to begin with, by language.
 
-const EXAMPLES = {
+export const EXAMPLES = {
   en: [
     "Hello there! How are you today?",
     "The train to London leaves at 9:45 from platform 3.",

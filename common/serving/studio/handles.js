@@ -1,10 +1,14 @@
 // Handles of the picture, by pointer and by key: pitch, borders between phones, pauses; and words and phones to select.
 
+import { $, place } from "./dom.js";
+import { clamp, moveBorder, placesOf, scopeOf, secondsOf, setPause, timelineOf } from "./table.js";
+import { carrierOf, setUnitPitch, wordsOf } from "./units.js";
+
 const KIND = { pitch: "pitch", border: "border", pause: "pause", word: "word", phone: "phone" };
 
 // edits: {isLocked(), current() table, preview(table), commit(table, said), revert()}; onSelect(scope): it has the focus;
 // onPlay(from, until): frames.
-class Handles {
+export class Handles {
   constructor(picture, edits, { onSelect, onPlay }) {
     Object.assign(this, { picture, edits, onSelect, onPlay });
     const { strip, scroller } = picture;

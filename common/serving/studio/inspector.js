@@ -1,11 +1,38 @@
 // Sliders and fields for what is selected: everything, a sentence, a word or a phone, relative to the first version.
 
-const percent = (factor) => `${Math.round(100 * factor)} %`;
+import { $, fillSelect, make } from "./dom.js";
+import { say } from "./messages.js";
+import {
+  changeSymbols,
+  clamp,
+  compareVersions,
+  MOST_PAUSE,
+  MOST_VOLUME,
+  PITCH_LIMITS,
+  placesOf,
+  round,
+  scalePace,
+  scalePitch,
+  scaleRange,
+  scaleValue,
+  scopeOf,
+  secondsOf,
+  secondsToFrames,
+  setFrames,
+  setPause,
+  setSpeaker,
+  setSymbols,
+  symbolsIn,
+  totalFrames,
+} from "./table.js";
+import { carrierOf, GRAINS, labelOf, setUnitPitch, unitsOf } from "./units.js";
+import { describe } from "./utterance.js";
 
+const percent = (factor) => `${Math.round(100 * factor)} %`;
 const LOGARITHM = { toSlider: Math.log2, ofSlider: (value) => 2 ** value }; // half is as far from the middle as twice
 
 // `apply` turns the measured value `from` of a table into `value`. Low, high and step are the slider's.
-const SLIDERS = [
+export const SLIDERS = [
   {
     name: "semitones",
     label: "Pitch",
@@ -105,7 +132,7 @@ const FIELDS = [
 const sameUnit = ({ from, until }, utterance, grain) =>
   unitsOf(utterance, grain).some((one) => one.from === from && one.until === until);
 
-class Inspector {
+export class Inspector {
   constructor(edits, { onSelect }) {
     Object.assign(this, { edits, onSelect, scope: {} });
     this.sliders = SLIDERS.map((slider) => this.makeSlider(slider));

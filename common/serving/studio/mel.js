@@ -1,9 +1,12 @@
 // A mel-spectrogram as an image in the page's own colors.
 
+import { make } from "./dom.js";
+import { clamp } from "./table.js";
+
 const DECADES = 8; // of the natural logarithm from the loudest to the quietest color: 70 dB
 
 // 256 colors from quiet to loud, of the page's own.
-function melColors() {
+export function melColors() {
   const context = make("canvas", { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
   const style = getComputedStyle(document.documentElement);
   const stops = ["--mel-quiet", "--mel-middle", "--mel-loud"].map((name) => {
@@ -19,7 +22,7 @@ function melColors() {
   });
 }
 
-function drawMel(clip, colors, loudest) {
+export function drawMel(clip, colors, loudest) {
   const canvas = make("canvas", { width: Math.max(1, clip.frames), height: clip.n_mels });
   const image = new ImageData(canvas.width, canvas.height);
   const pixels = new Uint32Array(image.data.buffer);

@@ -2,11 +2,18 @@
 //
 // Places are in frames and the style sheet multiplies them by --frame, pixels a frame: zooming changes one number.
 
+import { $, make, place } from "./dom.js";
+import { drawMel, melColors } from "./mel.js";
+import { clamp, PITCH_LIMITS, round, secondsOf, symbolsIn, timelineOf } from "./table.js";
+import { wordsOf } from "./units.js";
+import { heightOf, roomForWords, UtteranceView } from "./utterance.js";
+
 const FRAME_LIMITS = [0.5, 24]; // px a frame
 const AXIS_MARKS = [40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1000]; // Hz
+const PADDING = 12 + 44; // px: at the end there is room for the label of the last tick
 const RULER_STEPS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30]; // s
 
-class Picture {
+export class Picture {
   constructor({ onSeek }) {
     this.scroller = $("picture");
     this.strip = $("strip");
@@ -69,7 +76,8 @@ class Picture {
   // As wide as there is room, where that leaves the phones wide enough to be gripped.
   fit() {
     const frames = timelineOf(this.version.table).frames;
-    this.setFrame(clamp((this.scroller.clientWidth - 24) / Math.max(1, frames), 2.8, 10));
+    const needed = Math.max(2.8, ...this.version.base.utterances.map(roomForWords));
+    this.setFrame(clamp((this.scroller.clientWidth - PADDING) / Math.max(1, frames), Math.min(needed, 10), 10));
   }
 
   zoom(factor) {
@@ -82,6 +90,7 @@ class Picture {
   setFrame(pixels) {
     this.frame = clamp(pixels, ...FRAME_LIMITS);
     place(this.scroller, { frame: `${this.frame}px` });
+    for (const view of this.views) view?.hideTight(this.frame);
   }
 
   // Draws what is to be seen, and a screen on both sides; `all` again what is there already.
@@ -115,6 +124,7 @@ class Picture {
     if (seen.every((value, index) => value === this.views[u].seen?.[index])) return this.views[u];
     this.views[u].seen = seen;
     this.views[u].update({ table, base, u, start: starts[u], axis: this.axis, shaped, isLast });
+    this.views[u].hideTight(this.frame);
     const clip = this.clips[u];
     if (clip && (this.shown[u]?.clip !== clip || this.shown[u].loudest !== this.loudest)) {
       const image = drawMel(clip, this.colors, this.loudest);

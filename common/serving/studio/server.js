@@ -1,5 +1,7 @@
 // What the page asks of the server. Addresses are relative, so that it works behind a proxy's path as well.
 
+import { $ } from "./dom.js";
+
 class ServerError extends Error {
   constructor(message, status) {
     super(message);
@@ -7,7 +9,7 @@ class ServerError extends Error {
   }
 }
 
-const server = { key: "", requests: 0 };
+export const server = { key: "", requests: 0 };
 
 async function open(path, { body, signal } = {}) {
   const headers = body ? { "Content-Type": "application/json" } : {};
@@ -61,13 +63,21 @@ async function* eventsOf(response) {
   }
 }
 
-const askVoices = async () => (await ask("v1/voices")).data;
+export const askVoices = async () => (await ask("v1/voices")).data;
+
+// What will be said of a text: {utterances: [{words, phones}], warning}.
+export const askReading = async (fields) => (await open("v1/audio/speech", { body: { ...fields, show: true } })).json();
+
+const ownPitch = () => ($("vocoder-pitch-field").hidden ? {} : { vocoder_pitch: $("vocoder-pitch").value });
+
+// A text or a table as a file.
+export const askFile = async (fields, signal) =>
+  (await open("v1/audio/speech", { body: { ...fields, ...ownPitch() }, signal })).blob();
 
 // Speaks a text or a table: each utterance as it is made, with its sound, mel, words and prosody.
-async function* askSpeech(fields, signal) {
-  const pitch = $("vocoder-pitch-field").hidden ? {} : { vocoder_pitch: $("vocoder-pitch").value };
+export async function* askSpeech(fields, signal) {
   const form = { response_format: "wav", timings: true, stream_format: "sse" };
-  const response = await open("v1/audio/speech", { body: { ...fields, ...pitch, ...form }, signal });
+  const response = await open("v1/audio/speech", { body: { ...fields, ...ownPitch(), ...form }, signal });
   let isWhole = false;
   for await (const event of eventsOf(response)) {
     if (event.type === "error") throw new ServerError(event.error.message, 500);

@@ -1,6 +1,9 @@
 // What is there after a reload: the text, the versions with their history, and the takes; their sound is made again.
 
-const [TEXT_KEY, SESSION_KEY] = ["studio-text", "studio-session"];
+import { $ } from "./dom.js";
+
+const TEXT_KEY = "studio-text";
+export const SESSION_KEY = "studio-session";
 
 // Returns false where the browser keeps nothing, or no more.
 function store(key, value) {
@@ -12,7 +15,7 @@ function store(key, value) {
   }
 }
 
-function stored(key) {
+export function stored(key) {
   try {
     return localStorage.getItem(key);
   } catch {
@@ -20,9 +23,9 @@ function stored(key) {
   }
 }
 
-const keepText = () => store(TEXT_KEY, $("text").value);
+export const keepText = () => store(TEXT_KEY, $("text").value);
 
-function restoreText() {
+export function restoreText() {
   $("text").value = stored(TEXT_KEY) ?? "";
 }
 
@@ -45,7 +48,7 @@ function packSession({ version, undo, redo, takes, count }) {
   return JSON.stringify({ version: shown, ...histories, takes: rows, count, utterances, heard });
 }
 
-function unpackSession(text) {
+export function unpackSession(text) {
   const { utterances, ...packed } = JSON.parse(text);
   const bases = new Map(); // versions of one first version share it
   const unpackTable = (table) => ({ ...table, utterances: table.utterances.map((number) => utterances[number]) });
@@ -66,42 +69,17 @@ function unpackSession(text) {
 }
 
 // Keeps what there is room for: without the history, then with fewer takes, then the text alone.
-function keepSession() {
-  if (state.isGrowing) return;
+export function storeSession(all) {
   keepText();
-  const { version, undo, redo } = state;
-  const all = { version, undo, redo, takes: takes.all, count: takes.count };
-  const fewer = [40, 10, 3, 0].map((most) => ({ ...all, undo: [], redo: [], takes: takes.all.slice(0, most) }));
+  const fewer = [40, 10, 3, 0].map((most) => ({ ...all, undo: [], redo: [], takes: all.takes.slice(0, most) }));
   const tries = [all, ...fewer];
   if (!tries.some((one) => store(SESSION_KEY, packSession(one)))) forgetSession();
 }
 
-function forgetSession() {
+export function forgetSession() {
   try {
     localStorage.removeItem(SESSION_KEY);
   } catch {
     // There is no storage, and nothing in it.
   }
-}
-
-// Shows what was kept, as far as its voice is still served; once, and unless something was spoken meanwhile.
-function restoreSession() {
-  const text = stored(SESSION_KEY);
-  if (!text || state.version) return;
-  let kept;
-  try {
-    kept = unpackSession(text);
-  } catch {
-    return forgetSession(); // of another version of this page
-  }
-  const isServed = (version) => voiceOf(version?.voice)?.shapes_prosody;
-  Object.assign(state, { undo: kept.undo.filter(isServed), redo: kept.redo.filter(isServed) });
-  const served = kept.takes.filter((take) => isServed(take.version));
-  takes.all = served.map((take) => ({ ...take, key: takeKey(take.version) }));
-  takes.count = kept.count;
-  takes.render();
-  if (!$("vocoder-pitch-field").hidden) $("vocoder-pitch").value = kept.heard;
-  if (!isServed(kept.version)) return;
-  showVersion(kept.version);
-  say("As you left it. Its sound is made again when you listen.");
 }

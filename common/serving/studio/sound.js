@@ -1,5 +1,8 @@
 // Sound and mels that the server sent, cut into utterances, joined again and played.
 
+import { fail } from "./messages.js";
+import { clamp, framesOf, timelineOf } from "./table.js";
+
 function bytesOf(base64) {
   const characters = atob(base64);
   const bytes = new Uint8Array(characters.length);
@@ -26,7 +29,7 @@ function readWav(bytes) {
   throw new Error("the server's sound is no wav file");
 }
 
-function writeWav(samples, rate) {
+export function writeWav(samples, rate) {
   const view = new DataView(new ArrayBuffer(44 + 2 * samples.length));
   const text = (offset, value) => [...value].forEach((letter, i) => view.setUint8(offset + i, letter.charCodeAt(0)));
   text(0, "RIFF");
@@ -50,7 +53,7 @@ function writeWav(samples, rate) {
 }
 
 // A clip is the sound and mel of one utterance, without the pause after it: {samples, mel, frames, n_mels, low, high}.
-function cutAnswer(answer, table) {
+export function cutAnswer(answer, table) {
   const samples = readWav(bytesOf(answer.audio));
   const { n_mels, frames: total, data, min: low, max: high } = answer.mel;
   const mel = bytesOf(data);
@@ -68,7 +71,7 @@ function cutAnswer(answer, table) {
 }
 
 // The sound of a whole table; null where a clip is missing.
-function joinClips(table, clips) {
+export function joinClips(table, clips) {
   const { starts, frames } = timelineOf(table);
   const samples = new Float32Array(frames * table.hop_length);
   for (const [u, clip] of clips.entries()) {
@@ -80,7 +83,7 @@ function joinClips(table, clips) {
 
 // Sound in pieces that follow each other, one of each utterance with the silence around it, up to the first clip that
 // is missing: [{start: s, samples}].
-function piecesToPlay(table, clips) {
+export function piecesToPlay(table, clips) {
   const { starts, frames } = timelineOf(table);
   const rate = table.sampling_rate;
   const missing = clips.findIndex((clip) => !clip);
@@ -93,7 +96,7 @@ function piecesToPlay(table, clips) {
 }
 
 // Plays one sound at a time; `source` says whose it is. A sound may grow while it plays.
-class Player {
+export class Player {
   constructor(onChange, onEnd) {
     Object.assign(this, { onChange, onEnd });
     this.source = null;
@@ -207,3 +210,12 @@ class Player {
     this.onChange();
   }
 }
+
+// The bytes of a file in base64.
+export const readBase64 = (file) =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(reader.result.slice(reader.result.indexOf(",") + 1)));
+    reader.addEventListener("error", () => reject(reader.error));
+    reader.readAsDataURL(file);
+  });

@@ -1,5 +1,7 @@
 // A version as SSML: the text as it was written, with <prosody> around words that differ from the first version.
 
+import { compareVersions, placesOf, round } from "./table.js";
+
 const WHOLE = new Set(["sub", "say-as", "phoneme"]); // elements whose text is not cut
 
 // How a word differs: attributes of <prosody>, and a speaker.
@@ -137,7 +139,7 @@ function silence(tree, seconds) {
   return made;
 }
 
-function writeSsml(text, table, base) {
+export function writeSsml(text, table, base) {
   const tree = readSource(text);
   const pieces = piecesOf(tree.documentElement);
   const runs = runsOf(placeWords(pieces, spokenWords(table, base)));

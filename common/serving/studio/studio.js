@@ -1,11 +1,20 @@
-// The page: what is shown, its history, and what each button does.
+// What is shown: the version with its history, and the parts of the page that show it.
+
+import { $ } from "./dom.js";
+import { Inspector } from "./inspector.js";
+import { clearError, fail, say, show } from "./messages.js";
+import { Picture } from "./picture.js";
+import { storeSession } from "./session.js";
+import { Player } from "./sound.js";
+import { clamp, keyOf, mapFrame, secondsOf, timelineOf } from "./table.js";
+import { Takes } from "./takes.js";
+import { GRAINS } from "./units.js";
 
 const MOST_STEPS = 200; // of undo
-const MOST_SYMBOLS = 1500; // of a request
 
 // A version: {text, voice, shaped, base, table, said}; the base is the table of its first version. While a text is
 // being spoken, `isGrowing`, both tables get its utterances one by one.
-const state = {
+export const state = {
   voices: [],
   version: null,
   preview: null,
@@ -19,11 +28,12 @@ const state = {
   isGrowing: false,
 };
 
-const player = new Player(
+export const player = new Player(
   () => refreshTransport(),
   () => picture.goBack(),
 );
-const edits = {
+
+export const edits = {
   isLocked: () => state.showing === "first" || !state.version?.shaped || state.isGrowing,
   current: () => state.version.table,
   base: () => state.version.base,
@@ -43,42 +53,20 @@ const edits = {
   },
   refuse: fail,
 };
-const picture = new Picture({ onSeek: (frame) => seek(frame) });
-const handles = new Handles(picture, edits, { onSelect: select, onPlay: playPart });
+
+export const picture = new Picture({ onSeek: (frame) => seek(frame) });
 const inspector = new Inspector(edits, { onSelect: select });
-const takes = new Takes({ play: playTake, restore: restoreTake, keep: keepSession });
-
-// For all to see, and for screen readers to read out.
-function say(text) {
-  $("status").textContent = text;
-  $("done").textContent = "";
-}
-
-// What a screen reader said already of the element that has the focus.
-function show(text) {
-  $("status").textContent = "";
-  $("done").textContent = text;
-}
-
-function fail(text) {
-  $("error-text").textContent = text;
-  $("error").hidden = false;
-  $("error").scrollIntoView({ block: "nearest" });
-}
-
-function clearError() {
-  $("error").hidden = true;
-  $("error-text").textContent = "";
-}
+export const takes = new Takes();
 
 // ---- what is shown
 
-const shownTable = () => (state.showing === "first" ? state.version.base : (state.preview ?? state.version.table));
-const clipsOf = (version, table) => table.utterances.map((one) => state.clips.get(soundKey(version, one)) ?? null);
-const soundKey = (version, utterance) => `${version.voice}\n${$("vocoder-pitch").value}\n${keyOf(utterance)}`;
+export const shownTable = () => (state.showing === "first" ? state.version.base : (state.preview ?? state.version.table));
+
+export const clipsOf = (version, table) => table.utterances.map((one) => state.clips.get(soundKey(version, one)) ?? null);
+export const soundKey = (version, utterance) => `${version.voice}\n${$("vocoder-pitch").value}\n${keyOf(utterance)}`;
 const isSpoken = () => state.version !== null && clipsOf(state.version, shownTable()).every(Boolean);
 
-function render() {
+export function render() {
   const { version } = state;
   $("stage").hidden = version === null;
   $("welcome").hidden = version !== null;
@@ -101,7 +89,7 @@ function render() {
   for (const which of ["first", "now"])
     $(`show-${which}`).setAttribute("aria-pressed", String(state.showing === which));
   for (const id of ["show-first", "show-now"]) $(id).disabled = version.table === version.base;
-  $("save-wav").disabled = false;
+  $("save-sound").disabled = false;
   for (const id of ["copy-ssml", "save-json"]) $(id).disabled = !version.shaped;
   $("grain").hidden = !version.shaped;
   for (const grain of GRAINS) $(`grain-${grain}`).setAttribute("aria-pressed", String(picture.grain === grain));
@@ -145,7 +133,7 @@ function moveCursor() {
   $("time").textContent = `${state.cursor.toFixed(2)} / ${total.toFixed(2)} s`;
 }
 
-function select(scope) {
+export function select(scope) {
   state.scope = scope;
   if (!state.version) return;
   picture.select(scope);
@@ -153,15 +141,21 @@ function select(scope) {
   if (state.version.shaped) inspector.show(shownTable(), scope, { speakers, isLocked: edits.isLocked() });
 }
 
-function setGrain(grain) {
+export function setGrain(grain) {
   picture.setGrain(grain);
   select(state.scope.from === undefined ? state.scope : {});
   render();
 }
 
+export function keepSession() {
+  if (state.isGrowing) return;
+  const { version, undo, redo } = state;
+  storeSession({ version, undo, redo, takes: takes.all, count: takes.count });
+}
+
 // ---- history
 
-function remember(version) {
+export function remember(version) {
   if (state.version) state.undo.push(state.version);
   if (state.undo.length > MOST_STEPS) state.undo.shift();
   state.redo = [];
@@ -169,7 +163,7 @@ function remember(version) {
   keepSession();
 }
 
-function showVersion(version) {
+export function showVersion(version) {
   const before = state.version && shownTable();
   const isSame = state.version?.base === version.base;
   if (!isSame) state.scope = {};
@@ -186,7 +180,7 @@ function stopOrMove(before, isSame) {
   else if (before) state.cursor = mapSeconds(before, shownTable(), state.cursor ?? 0);
 }
 
-function mapSeconds(from, to, seconds) {
+export function mapSeconds(from, to, seconds) {
   return secondsOf(to, mapFrame(from, to, (seconds * from.sampling_rate) / from.hop_length));
 }
 
@@ -200,42 +194,19 @@ function step(from, to, verb) {
   say(`${verb}: ${what}`);
 }
 
-const undo = () => step("undo", "redo", "Undone");
-const redo = () => step("redo", "undo", "Redone");
+export const undo = () => step("undo", "redo", "Undone");
+export const redo = () => step("redo", "undo", "Redone");
 
 // ---- speaking
 
-const voiceOf = (id) => state.voices.find((voice) => voice.id === id);
+export const voiceOf = (id) => state.voices.find((voice) => voice.id === id);
 
-// Runs one request; a newer one or the button stops it. Returns undefined where it failed.
-async function whileBusy(what, work) {
-  state.request?.abort();
-  const request = new AbortController();
-  state.request = request;
-  clearError();
-  say(what);
-  $("busy").hidden = false;
-  try {
-    return await work(request.signal);
-  } catch (error) {
-    if (error.name === "AbortError") return state.request === request ? say("Stopped") : undefined;
-    say("");
-    if (error.status === 401) askForKey();
-    return fail(error.message);
-  } finally {
-    if (state.request === request) {
-      state.request = null;
-      $("busy").hidden = $("progress").hidden = true;
-    }
-  }
-}
-
-function keepClip(version, utterance, clip) {
+export function keepClip(version, utterance, clip) {
   state.clips.set(soundKey(version, utterance), clip);
 }
 
 // Forgets the sounds of versions that nothing leads back to.
-function dropClips() {
+export function dropClips() {
   const versions = [state.version, ...state.undo, ...state.redo, ...takes.all.map((take) => take.version)];
   const needed = new Set();
   const seen = new Set(); // versions share most of their utterances
@@ -248,215 +219,9 @@ function dropClips() {
   for (const key of state.clips.keys()) if (!needed.has(key)) state.clips.delete(key);
 }
 
-function showProgress(done, all) {
-  $("progress").hidden = all < 2;
-  Object.assign($("progress"), { value: done, max: all });
-  if (all > 1) show(`${done} of ${all} sentences`);
-}
-
-async function speakText() {
-  const text = $("text").value.trim();
-  if (!text) {
-    $("text").focus();
-    return fail("There is no text yet: type a sentence to speak.");
-  }
-  await speakNew({ input: text }, { text, said: `“${shorten(text)}”` });
-}
-
-// Says the text as it is said in a recording of it.
-async function sayLike(file) {
-  const text = $("text").value.trim();
-  if (!text) {
-    $("text").focus();
-    return fail("First type what is said in the recording: its text says where each sound is.");
-  }
-  if (!$("vocoder-pitch-field").hidden) $("vocoder-pitch").value = "voice";
-  const like = await readBase64(file);
-  await speakNew({ input: text, like }, { text, said: `“${shorten(text)}” like ${file.name}` });
-}
-
-// Speaks a new first version: it is shown and heard as its sentences arrive.
-async function speakNew(fields, { text, said, voice = $("voice").value, speaker = $("speaker").value }) {
-  player.wake();
-  player.pause();
-  const grown = { version: null, warning: null };
-  const own = speaker && fields.input ? { voice: speaker } : {};
-  await whileBusy("Speaking…", async (signal) => {
-    for await (const part of askSpeech({ model: voice, ...fields, ...own }, signal)) {
-      if (grown.version && grown.version !== state.version) return; // another one is shown now
-      addPart(grown, part, { text, said, voice });
-    }
-  });
-  if (!grown.version || grown.version !== state.version) return;
-  state.isGrowing = false;
-  player.finish();
-  takes.add(grown.version);
-  dropClips();
-  keepSession();
-  render();
-  const { starts, frames } = timelineOf(grown.version.table);
-  if ($("error").hidden && $("status").textContent !== "Stopped") {
-    const seconds = secondsOf(grown.version.table, frames).toFixed(2);
-    const sentences = starts.length > 1 ? `, ${starts.length} sentences` : "";
-    say(`Spoken: ${seconds} s${sentences}${grown.warning ? `; ${grown.warning}` : ""}`);
-  }
-}
-
-// Adds an utterance that was spoken to the version that is shown, and to the sound that plays.
-function addPart(grown, part, { text, said, voice }) {
-  const before = grown.version;
-  const table = part.prosody ?? tableOfWords(part, text);
-  const [clip] = cutAnswer(part, table);
-  const base = before ? { ...table, utterances: [...before.base.utterances, ...table.utterances] } : table;
-  const version = { text, voice, shaped: part.prosody !== null, base, table: base, said };
-  keepClip(version, table.utterances[0], clip);
-  grown.version = version;
-  grown.warning ??= part.warning;
-  if (before) state.version = version;
-  else remember(version);
-  state.isGrowing = true;
-  const pieces = piecesToPlay(base, clipsOf(version, base));
-  if (before && player.source === before.base) player.extend(base, pieces);
-  if (!before) playShown(0);
-  if (player.source === base) player.isGrowing = true;
-  render();
-  showProgress(part.part + 1, part.n_parts);
-  if (!before && document.activeElement === $("speak")) $("play").focus({ preventScroll: true });
-}
-
-const shorten = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
-
-// Asks for the sentences that have no sound yet, and keeps the others; onPart() is called for each. Returns whether
-// everything has its sound.
-async function speakChanges(version = state.version, table = shownTable(), onPart = () => {}) {
-  const missing = table.utterances.filter((one) => !state.clips.has(soundKey(version, one)));
-  if (missing.length === 0) return true;
-  const count =
-    table.utterances.length > 1 ? ` ${missing.length} of ${table.utterances.length} sentences` : " the change";
-  let n_spoken = 0;
-  const done = await whileBusy(`Speaking${count}…`, async (signal) => {
-    for (const utterances of inRequests(missing)) {
-      const wanted = { ...table, utterances: utterances.map(withoutSilence) };
-      let index = 0;
-      for await (const part of askSpeech({ model: version.voice, prosody: wanted }, signal)) {
-        const utterance = wanted.utterances[index++];
-        keepClip(version, utterance, cutAnswer(part, { ...wanted, utterances: [utterance] })[0]);
-        if (missing.length > 1) showProgress(++n_spoken, missing.length);
-        onPart();
-      }
-    }
-    return true;
-  });
-  if (done) say(`Spoken:${count}`);
-  dropClips();
-  return done === true;
-}
-
-// Utterances in groups that are well within what a server speaks at once.
-function inRequests(utterances) {
-  const groups = [];
-  let size = Infinity;
-  for (const utterance of utterances) {
-    size += placesOf(utterance).length;
-    if (size > MOST_SYMBOLS) {
-      groups.push([]);
-      size = placesOf(utterance).length;
-    }
-    groups.at(-1).push(utterance);
-  }
-  return groups;
-}
-
-async function listen() {
-  player.wake();
-  const { version } = state;
-  const table = shownTable();
-  const changed = clipsOf(version, table).findIndex((clip) => !clip);
-  if (changed < 0) return playShown(state.cursor);
-  const isShown = () => state.version === version && shownTable() === table;
-  const spoken = await speakChanges(version, table, () => isShown() && playMore(version, table, changed));
-  player.finish();
-  if (isShown() && spoken) takes.add(version);
-  keepSession();
-  render();
-}
-
-// Plays a table from an utterance on, as far as its sound is made.
-function playMore(version, table, first) {
-  const pieces = piecesToPlay(table, clipsOf(version, table));
-  if (player.isGrowing && player.source === table) player.extend(table, pieces);
-  else playShown(secondsOf(table, timelineOf(table).starts[first]));
-  player.isGrowing = true;
-  render();
-}
-
-function loadShown(seconds) {
-  const table = shownTable();
-  state.take = null;
-  player.load(table, piecesToPlay(table, clipsOf(state.version, table)), table.sampling_rate, seconds);
-}
-
-function playShown(seconds, until) {
-  player.pause();
-  picture.home = null;
-  loadShown(seconds);
-  player.play(until);
-}
-
-async function playPart(from, until) {
-  player.wake();
-  const table = shownTable();
-  if (!(await speakChanges()) || shownTable() !== table) return;
-  render();
-  playShown(secondsOf(table, from), secondsOf(table, until));
-}
-
-function togglePlay() {
-  if (!state.version) return;
-  if (player.isPlaying && state.take === null) player.pause();
-  else listen();
-}
-
 function seek(frame) {
   const table = shownTable();
   state.cursor = secondsOf(table, clamp(frame, 0, timelineOf(table).frames));
   if (state.take === null && player.source === table) player.seek(state.cursor);
   moveCursor();
-}
-
-// The first version and the present one: the sound goes on at the same phone.
-async function compare(which) {
-  if (!state.version || state.showing === which) return;
-  const before = shownTable();
-  const seconds = player.source === before ? player.position : (state.cursor ?? 0);
-  const wasPlaying = player.isPlaying && state.take === null;
-  player.pause();
-  state.showing = which;
-  state.cursor = mapSeconds(before, shownTable(), seconds);
-  render();
-  say(which === "first" ? "First version" : "Present version");
-  if (wasPlaying && (await speakChanges())) {
-    render();
-    playShown(state.cursor);
-  }
-}
-
-// ---- takes
-
-async function playTake(take) {
-  const wasPlaying = state.take === take && player.isPlaying;
-  player.wake();
-  player.pause();
-  if (wasPlaying) return;
-  const { version } = take;
-  if (!(await speakChanges(version, version.table))) return;
-  player.load(take, piecesToPlay(version.table, clipsOf(version, version.table)), version.table.sampling_rate, 0);
-  state.take = take;
-  player.play();
-  takes.render(state.version, take);
-}
-
-function restoreTake({ version, title }) {
-  remember({ ...version, said: title });
-  say(`${title} restored`);
 }

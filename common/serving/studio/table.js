@@ -4,18 +4,19 @@
 // places: a phone with its marks, a syllable or a word. All versions of a first version have its utterances, words and
 // symbols in the same order: only their values differ.
 
-const PITCH_LIMITS = [30, 1200]; // Hz
-const MOST_FRAMES = 400; // of a symbol, by hand
-const MOST_PAUSE = 10; // s
-const MOST_VOLUME = 4;
+export const PITCH_LIMITS = [30, 1200]; // Hz
+export const MOST_FRAMES = 400; // of a symbol, by hand
+export const MOST_PAUSE = 10; // s
+export const MOST_VOLUME = 4;
+export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+export const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
-const sum = (values) => values.reduce((total, value) => total + value, 0);
 // Halves to the even neighbor, as the server rounds.
 const roundEvenly = (value) => (Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
-const round = (value, digits) => Number(value.toFixed(digits));
 
-function memoize(compute) {
+export const round = (value, digits) => Number(value.toFixed(digits));
+
+export function memoize(compute) {
   const known = new WeakMap();
   return (key) => {
     if (!known.has(key)) known.set(key, compute(key));
@@ -24,7 +25,7 @@ function memoize(compute) {
 }
 
 // Symbols of an utterance in order: {w, word, symbol, start, end}, in frames from the utterance's start.
-const placesOf = memoize((utterance) => {
+export const placesOf = memoize((utterance) => {
   let start = 0;
   return utterance.words.flatMap((word, w) =>
     word.symbols.map((symbol) => {
@@ -34,13 +35,14 @@ const placesOf = memoize((utterance) => {
     }),
   );
 });
-const framesOf = (utterance) => placesOf(utterance).at(-1)?.end ?? 0;
-const secondsToFrames = (table, seconds) => roundEvenly((seconds * table.sampling_rate) / table.hop_length);
-const pauseFrames = (table, utterance) => secondsToFrames(table, utterance.pause);
-const secondsOf = (table, frames) => (frames * table.hop_length) / table.sampling_rate;
+
+export const framesOf = (utterance) => placesOf(utterance).at(-1)?.end ?? 0;
+export const secondsToFrames = (table, seconds) => roundEvenly((seconds * table.sampling_rate) / table.hop_length);
+export const pauseFrames = (table, utterance) => secondsToFrames(table, utterance.pause);
+export const secondsOf = (table, frames) => (frames * table.hop_length) / table.sampling_rate;
 
 // Where each utterance begins, after the silence before it: {starts: frames, frames: of everything}.
-const timelineOf = memoize((table) => {
+export const timelineOf = memoize((table) => {
   let frames = 0;
   const starts = table.utterances.map((utterance) => {
     const start = frames + secondsToFrames(table, utterance.lead ?? 0);
@@ -50,11 +52,13 @@ const timelineOf = memoize((table) => {
   return { starts, frames };
 });
 
+export const scopeOf = (u, { from, until, grain }) => ({ u, from, until, grain });
 const isWithin = (scope, u, i) => (scope.u ?? u) === u && (scope.from ?? 0) <= i && i < (scope.until ?? Infinity);
 
 // What an utterance sounds like: equal keys, equal sounds. The silence around it is no part of it.
-const withoutSilence = (utterance) => ({ ...utterance, pause: 0, ...("lead" in utterance && { lead: 0 }) });
-const keyOf = memoize((utterance) => JSON.stringify(withoutSilence(utterance)));
+export const withoutSilence = (utterance) => ({ ...utterance, pause: 0, ...("lead" in utterance && { lead: 0 }) });
+
+export const keyOf = memoize((utterance) => JSON.stringify(withoutSilence(utterance)));
 
 const changeUtterance = (table, u, change) => ({
   ...table,
@@ -62,7 +66,7 @@ const changeUtterance = (table, u, change) => ({
 });
 
 // change(symbol, u, i) returns the values that differ.
-function changeSymbols(table, scope, change) {
+export function changeSymbols(table, scope, change) {
   const utterances = table.utterances.map((utterance, u) => {
     if ((scope.u ?? u) !== u) return utterance;
     let i = 0;
@@ -80,7 +84,7 @@ function changeSymbols(table, scope, change) {
   return { ...table, utterances };
 }
 
-function symbolsIn(table, scope) {
+export function symbolsIn(table, scope) {
   return table.utterances.flatMap((utterance, u) =>
     placesOf(utterance)
       .filter((_, i) => isWithin(scope, u, i))
@@ -88,11 +92,13 @@ function symbolsIn(table, scope) {
   );
 }
 
-const setSymbols = (table, scope, values) => changeSymbols(table, scope, () => values);
-const setPitch = (hertz) => (hertz > 0 ? round(clamp(hertz, ...PITCH_LIMITS), 2) : 0);
-const setPause = (table, u, seconds) =>
+export const setSymbols = (table, scope, values) => changeSymbols(table, scope, () => values);
+export const setPitch = (hertz) => (hertz > 0 ? round(clamp(hertz, ...PITCH_LIMITS), 2) : 0);
+
+export const setPause = (table, u, seconds) =>
   changeUtterance(table, u, (utterance) => ({ ...utterance, pause: round(clamp(seconds, 0, MOST_PAUSE), 4) }));
-const setSpeaker = (table, scope, speaker) => ({
+
+export const setSpeaker = (table, scope, speaker) => ({
   ...table,
   utterances: table.utterances.map((one, u) => ((scope.u ?? u) === u ? { ...one, speaker } : one)),
 });
@@ -112,17 +118,17 @@ function stretched(symbols, total) {
   });
 }
 
-function setFrames(table, scope, total) {
+export function setFrames(table, scope, total) {
   const symbols = symbolsIn(table, scope);
   const frames = stretched(symbols, Math.max(total, leastFrames(symbols)));
   return changeSymbols(table, scope, (symbol, u, i) => ({ frames: frames[i - scope.from] }));
 }
 
-const leastFrames = (symbols) => symbols.filter(({ frames }) => frames > 0).length;
-const totalFrames = (symbols) => sum(symbols.map(({ frames }) => frames));
+export const leastFrames = (symbols) => symbols.filter(({ frames }) => frames > 0).length;
+export const totalFrames = (symbols) => sum(symbols.map(({ frames }) => frames));
 
 // Moves the border after one of the units of an utterance; what it gains the next one loses. The last moves the end.
-function moveBorder(table, u, units, index, frames) {
+export function moveBorder(table, u, units, index, frames) {
   const lengthOf = (unit) => {
     const symbols = symbolsIn(table, scopeOf(u, unit));
     return { total: totalFrames(symbols), least: leastFrames(symbols) };
@@ -137,7 +143,7 @@ function moveBorder(table, u, units, index, frames) {
 }
 
 // How fast: whole frames, so that every one that is lost by rounding comes back at the next phone.
-function scalePace(table, scope, factor) {
+export function scalePace(table, scope, factor) {
   let error = 0;
   return changeSymbols(table, scope, (symbol) => {
     if (symbol.frames === 0) return {};
@@ -149,11 +155,11 @@ function scalePace(table, scope, factor) {
 }
 
 // What is unvoiced, or has no pitch in Hz, stays so.
-const scalePitch = (table, scope, factor) =>
+export const scalePitch = (table, scope, factor) =>
   changeSymbols(table, scope, ({ pitch }) => (pitch > 0 ? { pitch: setPitch(pitch * factor) } : {}));
 
 // The distance of each pitch from the mean of all in the scope, on the scale of tones.
-function scaleRange(table, scope, factor) {
+export function scaleRange(table, scope, factor) {
   const { mean } = pitchStatistics(symbolsIn(table, scope));
   return changeSymbols(table, scope, ({ pitch }) =>
     pitch > 0 ? { pitch: setPitch(Math.exp(mean + (Math.log(pitch) - mean) * factor)) } : {},
@@ -161,7 +167,7 @@ function scaleRange(table, scope, factor) {
 }
 
 // Volume and energy may be 0, from where no factor leads back: the first version's values do.
-const scaleValue =
+export const scaleValue =
   (name, most, digits) =>
   (table, scope, factor, { base, value }) =>
     changeSymbols(table, scope, (symbol, u, i) => {
@@ -183,7 +189,7 @@ function pitchStatistics(symbols) {
 }
 
 // What distinguishes a version from the first one within a scope; null where there is nothing to compare.
-function compareVersions(table, base, scope) {
+export function compareVersions(table, base, scope) {
   const now = symbolsIn(table, scope);
   const first = symbolsIn(base, scope);
   const [pitch, before] = [pitchStatistics(now), pitchStatistics(first)];
@@ -199,7 +205,7 @@ function compareVersions(table, base, scope) {
 }
 
 // The frame of one version in another one: the same part of the same phone.
-function mapFrame(from, to, frame) {
+export function mapFrame(from, to, frame) {
   const [before, after] = [timelineOf(from), timelineOf(to)];
   const u = Math.max(
     0,
@@ -220,7 +226,7 @@ function mapFrame(from, to, frame) {
 const FORMAT = "speech-toolkit prosody 1";
 
 // Refuses at once what is no prosody table; what its values may be, the server says.
-function readTable(text, name) {
+export function readTable(text, name) {
   let table;
   try {
     table = JSON.parse(text);
@@ -236,7 +242,7 @@ function readTable(text, name) {
 }
 
 // A voice that has no prosody to shape: one utterance, its words with the spaces between them, as wide as they last.
-function tableOfWords(answer, text) {
+export function tableOfWords(answer, text) {
   const { sampling_rate, hop_length, mel } = answer;
   const words = [];
   let end = 0;
@@ -253,4 +259,5 @@ function tableOfWords(answer, text) {
   const stamp = ++tableOfWords.count; // its sound is its own, whatever its words last
   return { sampling_rate, hop_length, utterances: [{ text, stamp, pause: 0, words }] };
 }
+
 tableOfWords.count = 0;

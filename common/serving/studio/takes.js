@@ -1,11 +1,17 @@
 // The takes: every version that was heard, kept for the next time.
 
+import { $, make } from "./dom.js";
+import { SLIDERS } from "./inspector.js";
+import { say } from "./messages.js";
+import { compareVersions, keyOf, memoize, scopeOf, secondsOf, sum, symbolsIn, timelineOf } from "./table.js";
+import { phonesOf } from "./units.js";
+
 const MOST_TAKES = 40;
 
-// actions: {play(take), restore(take), keep()}.
-class Takes {
-  constructor(actions) {
-    Object.assign(this, { actions, all: [], count: 0 });
+// `actions`, {play(take), restore(take), keep()}, are set before there are takes.
+export class Takes {
+  constructor() {
+    Object.assign(this, { actions: null, all: [], count: 0 });
   }
 
   // A version that is there already is no new take.
@@ -73,7 +79,7 @@ class Takes {
   }
 }
 
-const takeKey = memoize(({ table }) => table.utterances.map((one) => keyOf(one) + one.pause).join());
+export const takeKey = memoize(({ table }) => table.utterances.map((one) => keyOf(one) + one.pause).join());
 
 // How a version differs from its first one, in a few words.
 function summarize(table, base) {

@@ -3,7 +3,9 @@
 // The marks of stress, length, tone and the ends of words are symbols of their own in a voice's alphabet, and nobody
 // hears them alone: each belongs to its phone.
 
-const GRAINS = ["phone", "syllable", "word"];
+import { memoize, placesOf, scalePitch, scopeOf, setPitch, setSymbols } from "./table.js";
+
+export const GRAINS = ["phone", "syllable", "word"];
 const MARK_BEFORE = /^[ˈˌ]$/;
 const MARK_AFTER = /^([ːˑ˞ʰʲʷˠˤᵝʼ˥˦˧˨˩1-9#\s]|\p{M}+)$/u;
 const VOWEL = /^(@?[AEIOU][A-Z][0-2]?|[ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏɚɝAEIOUY])$/;
@@ -13,7 +15,7 @@ const SONORITY = [/^@?(NG|ŋ)$/, /^@?[jwɹɻlrɾɥʋʎɭɫʟʀLRWY]$/, /^@?[mnɲ
 const SIBILANT = /^@?[szʃS]$/;
 
 // Units are {from, until, grain, w, head}: places, the word that they are in, and the place of the symbol that is seen.
-const phonesOf = memoize((utterance) => {
+export const phonesOf = memoize((utterance) => {
   const places = placesOf(utterance);
   const units = [];
   let from = 0;
@@ -31,6 +33,7 @@ const phonesOf = memoize((utterance) => {
 });
 
 const symbolAt = (utterance, i) => placesOf(utterance)[i].symbol.symbol;
+
 const isVowel = (utterance, { from, until, head }) =>
   VOWEL.test(symbolAt(utterance, head)) ||
   placesOf(utterance)
@@ -86,7 +89,7 @@ const syllablesOf = memoize((utterance) => {
 });
 
 // A word is seen by its stressed syllable.
-const wordsOf = memoize((utterance) =>
+export const wordsOf = memoize((utterance) =>
   groupBy(syllablesOf(utterance), ({ w }) => w).map((own) => {
     const stressed = own.find(({ from, head }) =>
       placesOf(utterance)
@@ -108,11 +111,10 @@ function groupBy(items, keyOf) {
   return groups;
 }
 
-const unitsOf = (utterance, grain) => ({ phone: phonesOf, syllable: syllablesOf, word: wordsOf })[grain](utterance);
-const scopeOf = (u, { from, until, grain }) => ({ u, from, until, grain });
+export const unitsOf = (utterance, grain) => ({ phone: phonesOf, syllable: syllablesOf, word: wordsOf })[grain](utterance);
 
 // The symbol whose pitch a unit's handle shows: its head, or the longest that has a pitch.
-function carrierOf(utterance, { from, until, head }) {
+export function carrierOf(utterance, { from, until, head }) {
   const places = placesOf(utterance);
   if (places[head].symbol.pitch > 0) return places[head];
   const voiced = places.slice(from, until).filter(({ symbol }) => symbol.pitch > 0 && symbol.frames > 0);
@@ -120,7 +122,7 @@ function carrierOf(utterance, { from, until, head }) {
 }
 
 // Moves a unit's pitch to a value of its carrier's, and all of it by as much; 0 takes the pitch away.
-function setUnitPitch(table, u, unit, hertz) {
+export function setUnitPitch(table, u, unit, hertz) {
   const carrier = carrierOf(table.utterances[u], unit);
   const scope = scopeOf(u, unit);
   if (!carrier || !(hertz > 0)) return setSymbols(table, scope, { pitch: setPitch(hertz) });
@@ -128,7 +130,7 @@ function setUnitPitch(table, u, unit, hertz) {
 }
 
 // What a unit's phones are called together; marks of the ends of words are seen as space.
-const labelOf = (utterance, { from, until }) =>
+export const labelOf = (utterance, { from, until }) =>
   placesOf(utterance)
     .slice(from, until)
     .map(({ symbol }) => symbol.symbol.replace(/^@/, ""))

@@ -1,7 +1,23 @@
 // One utterance's part of the picture: its words, phones, mel, curve of pitch, and handles.
 
+import { make, place } from "./dom.js";
+import {
+  clamp,
+  framesOf,
+  leastFrames,
+  MOST_FRAMES,
+  MOST_PAUSE,
+  pauseFrames,
+  PITCH_LIMITS,
+  placesOf,
+  round,
+  secondsOf,
+  totalFrames,
+} from "./table.js";
+import { carrierOf, labelOf, unitsOf } from "./units.js";
+
 // "HH in Hello", or where a pause or a comma stands; a word by itself.
-function describe(utterance, unit) {
+export function describe(utterance, unit) {
   const { w, word } = placesOf(utterance)[unit.head];
   if (unit.grain === "word" && word.text) return word.text;
   const name = labelOf(utterance, unit) || "space";
@@ -11,8 +27,17 @@ function describe(utterance, unit) {
   return before ? `${name} after ${before.text}` : after ? `${name} before ${after.text}` : name;
 }
 
+const LETTER = 7.4; // px, of the smallest labels
+
+// Pixels a frame with which the words of an utterance can be read.
+export const roomForWords = (utterance) =>
+  utterance.words.reduce((most, { text, symbols }) => {
+    const frames = totalFrames(symbols);
+    return frames > 0 ? Math.max(most, (text.length * LETTER) / frames) : most;
+  }, 0);
+
 // One utterance's part of the picture; made once for all versions of it. Its handles are of units of a grain.
-class UtteranceView {
+export class UtteranceView {
   constructor(u, utterance, grain) {
     this.units = unitsOf(utterance, grain);
     this.words = make("div", {
@@ -65,7 +90,7 @@ class UtteranceView {
       const name = describe(utterance, unit);
       const label = labelOf(utterance, unit);
       const isOutside = placesOf(utterance)[unit.head].word.text === "";
-      const phone = make("div", { ...option, ...at, class: "phone", "data-kind": "phone", "aria-label": name }, label);
+      const phone = make("div", { ...option, ...at, class: "phone", "data-kind": "phone", "aria-label": name, title: name }, label);
       phone.classList.toggle("outside", isOutside);
       place(phone, { letters: Math.max(1, label.length) });
       const pitch = make("div", {
@@ -135,6 +160,14 @@ class UtteranceView {
       );
   }
 
+  // Labels that do not fit become a dot: a letter with an ellipsis says less.
+  hideTight(frame) {
+    for (const label of [...this.wordOptions, ...this.parts.map(({ phone }) => phone)]) {
+      const [room, letters] = ["--for", "--letters"].map((name) => Number(label?.style.getPropertyValue(name)));
+      label?.classList.toggle("tight", room * frame < letters * LETTER);
+    }
+  }
+
   updatePart({ phone, pitch, border }, unit, { utterance, axis, isEnd, table, own, next }) {
     const [places, frames, least] = [placesOf(utterance), totalFrames(own), leastFrames(own)];
     const [start, end] = [places[unit.from].start, places[unit.until - 1].end];
@@ -182,7 +215,7 @@ function setRange(element, { now, low, high, text }) {
 }
 
 // Percent from the top, on a scale of tones.
-const heightOf = (pitch, [low, high]) =>
+export const heightOf = (pitch, [low, high]) =>
   pitch > 0 ? clamp(100 * (1 - Math.log(pitch / low) / Math.log(high / low)), 0, 100) : 100;
 
 // The first version's pitch at the places of this one.

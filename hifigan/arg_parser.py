@@ -77,3 +77,8 @@ class TrainingOptions(InputMelOptions):
     )
     dataset_path: Path = Path()
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """HiFi-GAN has no options of inference."""

@@ -1,0 +1,35 @@
+"""The server's pages: the studio, and the reference of the interface."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from common.pages.render import NAME, PALETTE, STYLESHEET, render_page, render_template
+
+STUDIO = Path(__file__).parent / "studio"  # its scripts, which the server offers as they are
+
+
+@cache
+def studio_page() -> str:
+    """The HTML of the studio: its policy lets no script run and no request go but from and to its own server."""
+    style = STYLESHEET + _chosen_colors() + (STUDIO / "studio.css").read_text(encoding="utf-8")
+    policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
+    policy += "; form-action 'none'; script-src 'self'"
+    return render_template("serving/studio.html", policy=Markup(policy), product=NAME, style=Markup(style))
+
+
+def _chosen_colors() -> str:
+    """The palette's colors again, for those who choose light or dark on the page."""
+    light, dark = re.findall(r":root \{(.*?)\}", PALETTE, re.DOTALL)
+    rule = ':root[data-theme="{0}"] {{{1}  color-scheme: {0};\n}}\n'
+    return rule.format("light", light) + rule.format("dark", dark)
+
+
+def reference_page(description: dict[str, Any]) -> str:
+    """The page of an OpenAPI description."""
+    info, schemas = description["info"], description["components"]["schemas"]
+    title = f"{info['title']} {info['version']}"
+    return render_page("serving/reference.html", title=title, paths=description["paths"], schemas=schemas)

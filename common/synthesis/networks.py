@@ -1,0 +1,122 @@
+"""What a model's network offers to those who speak with it: a contract for each role.
+
+An exported file in a network's place (``export.ExportedNetwork``) fulfills the same contract.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from common.checkpoints.exported import Runner
+from common.config import AudioConfig, from_plain
+from common.synthesis.utterances import Controls, MelOutput, WaveOutput
+
+
+class Network(ABC):  # noqa: B024 - the base of the roles below
+    """What networks of all roles offer."""
+
+    def prepare_for_inference(self) -> None:
+        """Fold weight norm and the like; the network is not trained afterwards."""
+        if isinstance(self, nn.Module):
+            self.eval()
+
+
+class _FromText(Network):
+    def controls(self, options: Any, *, where: Path) -> Controls:
+        """How to speak by the package's ``InferenceOptions``, which ``infer`` finds in ``Controls.options``.
+
+        Raises InputError where the checkpoint ``where`` lacks what they need.
+        """
+        return Controls(options=options)
+
+
+class TextToMel(_FromText):
+    """A generator: text to mel-spectrogram."""
+
+    @abstractmethod
+    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
+        """tokens (B, L), lengths (B,) -> mel (B, n_mels, F); an utterance does not depend on the rest of its batch."""
+
+    def teacher_forced(self, batch: Any) -> MelOutput:
+        """Mels (B, n_mels, F) of a batch of ``data_function.teacher_forced_dataset``, frame by frame as its own."""
+        raise NotImplementedError
+
+    def teach(self, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
+        """Frames of each token, by attention: tokens (L,) and mels (n_mels, F), each utterance as if alone."""
+        raise NotImplementedError
+
+    def align(self, tokens: Tensor, mel: Tensor) -> Tensor | None:
+        """Frames (L,) int64 of tokens (L,) in a recording's mel (n_mels, F); None without an aligner."""
+        return None
+
+
+class TextToWave(_FromText):
+    """A generator that makes the sound itself."""
+
+    @abstractmethod
+    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> WaveOutput:
+        """tokens (B, L), lengths (B,) -> wave (B, F * hop); an utterance does not depend on the rest of its batch."""
+
+
+@dataclass(frozen=True)
+class VocoderSettings:
+    """Keyword arguments of a vocoder's ``infer`` besides the mels: WaveGlow's noise, for one."""
+
+    infer: Mapping[str, Any] = field(default_factory=dict)
+    silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
+    # Mel frames on each side that a frame's samples depend on, so that long mels are spoken in pieces; None: all of it
+    context: int | None = None
+    # Whether ``infer`` takes ``first_frame`` too: the place of the mel in its utterance, on which the sound depends.
+    positional: bool = False
+    tracked: bool = False  # whether ``infer`` takes ``track`` too: what `MelToWave.track` finds, cut as the mel is
+    windows: int = 0  # windows of the audio on each side on which sound depends beyond ``context``
+
+
+class MelToWave(Network):
+    """A vocoder: mel-spectrogram to sound."""
+
+    @abstractmethod
+    def infer(self, mel: Tensor, lengths: Tensor | None = None, *args: Any, **settings: Any) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames or None: all -> wave (B, F * hop), zero past an utterance's end.
+
+        ``settings`` are those of `VocoderSettings`, by name.
+        """
+
+    def settings(self, options: Any, *, seed: int, where: Path) -> VocoderSettings:
+        """What ``infer`` takes by the package's ``InferenceOptions``; ``where`` is the checkpoint, for OptionErrors."""
+        return VocoderSettings()
+
+    def track(self, mel: Tensor, *args: Any, **pitch: Any) -> Tensor:
+        """What depends on all of a mel (B, n_mels, F), by ``pitch`` and ``voicing`` (B, F) if given: (B, C, F)."""
+        raise NotImplementedError
+
+
+class ExportedVocoder(MelToWave):
+    """A vocoder's exported file, which makes the sound that the network does."""
+
+    def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
+        self._run, self.config, self.description = run, config, description
+        self.audio: AudioConfig = from_plain(AudioConfig, description["config"]["audio"], where="config.audio")
+
+    def infer(self, mel: Tensor, lengths: Tensor | None = None, *args: Any, **settings: Any) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop)."""
+        return self.run(mel, lengths)
+
+    def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
+        """`infer` with the file's further ``inputs``; a file without ``lengths`` runs utterance by utterance."""
+        if lengths is None:
+            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
+        given = {"mel": mel.float(), **inputs}
+        if "lengths" in self.description["inputs"]:
+            given["lengths"] = lengths
+        elif int(lengths.min()) < mel.size(2):
+            waves = [self.run(one[None, :, :length], None)[0] for one, length in zip(mel, lengths.tolist())]
+            longest = torch.zeros(mel.size(2) * self.audio.hop_length)
+            return pad_sequence([*waves, longest], batch_first=True)[:-1]
+        return self._run({name: value.contiguous() for name, value in given.items()})["wave"]
