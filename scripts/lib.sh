@@ -165,8 +165,8 @@ run() {
     exec "$PYTHON" -m speech_toolkit --variables "$@"
 }
 
-# Where --help is asked for: prints the comment that the started script opens with, then what the program says of its
-# options and variables. Nothing is installed for that.
+# answer_help [-m MODULE] ARGUMENTS...: where --help is asked for, prints the comment that the started script opens with,
+# then what the module says of its options and variables. Nothing is installed for that.
 answer_help() {
     local help=0 argument
     for argument in "$@"; do [[ "$argument" != -h && "$argument" != --help ]] || help=1; done
@@ -175,6 +175,6 @@ answer_help() {
     printf '\n%s\n\n' "DRY_RUN=1 prints the commands instead of running them; PYTHON=/path/to/python names the Python."
     [ -n "${PYTHON:-}" ] || PYTHON="$VENV/bin/python"
     command -v "$PYTHON" >/dev/null || PYTHON=python3
-    "$PYTHON" "$@" 2>/dev/null || echo "docs/OPTIONS.md lists the options and variables."
+    [ "${1:-}" != -m ] || "$PYTHON" "$@" 2>/dev/null || echo "docs/OPTIONS.md lists the options and variables."
     exit 0
 }
