@@ -16,7 +16,7 @@ from common.config import AudioConfig
 from common.data.text_mel import TextMelBatch
 from common.errors import InputError
 from common.nn.alignment import interpolated_prior
-from common.nn.layers import TimeConv, mask_from_lengths
+from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
 from fastpitch.aligner import Alignment, ConvAttention, misfits
@@ -84,7 +84,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         self.pitch_predictor = TemporalPredictor(config, "pitch")
         self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
         self.energy_predictor: TemporalPredictor | None = None
-        self.energy_emb: TimeConv | None = None
+        self.energy_emb: nn.Conv1d | None = None
         if config.energy_conditioning:
             self.energy_predictor = TemporalPredictor(config, "energy")
             self.energy_emb = _embedding(width, config.energy_embedding_kernel_size)
@@ -275,6 +275,6 @@ def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
     )
 
 
-def _embedding(n_channels: int, kernel_size: int) -> TimeConv:
+def _embedding(n_channels: int, kernel_size: int) -> nn.Conv1d:
     """Channels for one value a token."""
-    return TimeConv(1, n_channels, kernel_size, padding=kernel_size // 2)
+    return nn.Conv1d(1, n_channels, kernel_size, padding=kernel_size // 2)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn.layers import Dropout, TimeConv
+from common.nn.layers import Dropout
 from fastpitch.config import ModelConfig
 
 
@@ -15,7 +15,7 @@ class ConvReLUNorm(nn.Module):
 
     def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, dropout: float = 0.0) -> None:
         super().__init__()
-        self.conv = TimeConv(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
+        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
         self.norm = nn.LayerNorm(out_channels)
         self.dropout = Dropout(dropout)
 

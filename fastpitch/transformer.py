@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn.layers import Dropout, TimeConv
+from common.nn.layers import Dropout
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ class PositionwiseConvFF(nn.Module):
         super().__init__()
         size, padding = config.kernel_size, config.kernel_size // 2
         self.CoreNet = nn.Sequential(
-            TimeConv(config.n_channels, config.n_filters, size, padding=padding),
+            nn.Conv1d(config.n_channels, config.n_filters, size, padding=padding),
             nn.ReLU(),
-            TimeConv(config.n_filters, config.n_channels, size, padding=padding),
+            nn.Conv1d(config.n_filters, config.n_channels, size, padding=padding),
             Dropout(config.dropout),
         )
         self.layer_norm = nn.LayerNorm(config.n_channels)

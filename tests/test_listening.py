@@ -13,7 +13,7 @@ import soundfile
 from limits import HANG_LIMIT
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_vocoder, write_recordings
 
-from common.audio.loudness import CEILING, measure_loudness
+from common.audio.levels import CEILING, measure_loudness
 from common.errors import InputError, OptionError
 from common.evaluation import evaluator, judges
 from common.evaluation.listening import (

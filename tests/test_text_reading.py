@@ -15,7 +15,6 @@ from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from common.text.markdown import read_text
 from common.text.normalization.english.english import read_english
-from common.text.normalization.numbers import cardinal, ordinal
 from common.text.sentences import split_utterances
 from common.text.ssml import Boundary, Pause, Span
 
@@ -91,7 +90,7 @@ def test_other_languages_are_read_without_signs_and_with_pauses_at_dashes() -> N
     german = TextFrontEnd(TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de"))
     items = read_text("## Über uns\n* Der *alte* Mann - müde - ging &amp; kam.", language="de")
     said = [german.encode_words(one.spans) for one in split_utterances(items)]
-    assert [one.reading for one in said] == ["Über uns.", "Der alte Mann - müde - ging & kam."]
+    assert [one.reading for one in said] == ["Über uns.", "Der alte Mann - müde - ging und kam."]
     assert german.decode(list(said[1].ids)).count(",") == 2
 
 
@@ -123,16 +122,6 @@ def test_any_text_gives_only_lower_case_letters_and_marks_which_are_read_as_them
 def test_curly_brace_arpabet_stays_verbatim_and_other_braces_go() -> None:
     assert read_english("{HH AH0 L OW1}, Dr. {R IY1 D}!") == "{HH AH0 L OW1}, doctor {R IY1 D}!"
     assert read_english("{hello} {HH QQ} {}") == "hello h.h. q.q."
-
-
-def test_numbers_agree_with_inflect() -> None:
-    """A second opinion on cardinals and ordinals; only commas and hyphens differ."""
-    inflect = pytest.importorskip("inflect").engine()
-    generator = random.Random(0)
-    numbers = [*range(1, 1200), *(generator.randrange(10**digits) for digits in range(4, 18) for _ in range(30))]
-    for number in numbers:
-        assert cardinal(number) == inflect.number_to_words(number).replace(",", "").replace("-", " ")
-        assert ordinal(number) == inflect.number_to_words(inflect.ordinal(number)).replace(",", "").replace("-", " ")
 
 
 def test_real_transcripts_keep_their_words(shared_data: Path) -> None:

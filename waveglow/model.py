@@ -5,21 +5,11 @@ from pathlib import Path
 from typing import cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.nn.layers import (
-    SeededNoise,
-    TimeConv,
-    channels_last,
-    mask_from_lengths,
-    never_compiled,
-    prefers_channels_last,
-    split_channels,
-    zero_where,
-)
+from common.nn.layers import SeededNoise, mask_from_lengths, never_compiled
 from common.nn.weight_norm import WeightNormConv1d, fold_weight_norm
 from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
@@ -58,7 +48,7 @@ class WN(nn.Module):
             self.cond_layers.append(WeightNormConv1d(n_cond, 2 * width, 1))
             self.res_skip_layers.append(WeightNormConv1d(width, width if is_last else 2 * width, 1))
         self.start = WeightNormConv1d(n_in, width, 1)
-        self.end = TimeConv(width, 2 * n_in, 1)
+        self.end = nn.Conv1d(width, 2 * n_in, 1)
         # A flow starts as the identity, but for its 1x1 convolution.
         for parameter in self.end.parameters():
             nn.init.zeros_(parameter)
@@ -73,11 +63,11 @@ class WN(nn.Module):
         total: Tensor | None = None
         for in_layer, cond_layer, res_skip_layer in zip(self.in_layers, self.cond_layers, self.res_skip_layers):
             if padding is not None:
-                x = zero_where(padding, x)
-            filtered, gate = split_channels(in_layer(x) + cond_layer(cond), [self.n_channels] * 2)
+                x = x.masked_fill(padding, 0.0)
+            filtered, gate = (in_layer(x) + cond_layer(cond)).chunk(2, dim=1)
             skip = res_skip_layer(torch.tanh(filtered) * torch.sigmoid(gate))
             if skip.size(1) > self.n_channels:
-                residual, skip = split_channels(skip, [self.n_channels] * 2)
+                residual, skip = skip.chunk(2, dim=1)
                 x = x + residual
             total = skip if total is None else total + skip
         assert total is not None  # there is at least one layer
@@ -119,17 +109,6 @@ class Invertible1x1Conv(nn.Module):
         return torch.linalg.inv(self.matrix.detach().double()).float()
 
 
-class Upsampling(nn.ConvTranspose1d):
-    """The transposed convolution from mel frames to samples; on a GPU channels last, as `TimeConv` is."""
-
-    def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
-        """x (B, n_mels, F) -> (B, n_mels, (F - 1) * stride + kernel size)."""
-        if not prefers_channels_last(x):
-            return F.conv_transpose1d(x, self.weight, self.bias, self.stride)
-        rows = channels_last(x.unsqueeze(2))
-        return F.conv_transpose2d(rows, self.weight.unsqueeze(2), self.bias, (1, self.stride[0])).squeeze(2)
-
-
 class WaveGlow(MelToWave, nn.Module):
     """Sound and mel to noise, for training, and noise and mel to sound (Prenger et al., WaveGlow, 2018)."""
 
@@ -138,7 +117,7 @@ class WaveGlow(MelToWave, nn.Module):
         super().__init__()
         self.config = config
         self.hop_length = hop_length
-        self.upsample = Upsampling(
+        self.upsample = nn.ConvTranspose1d(
             config.n_mel_channels, config.n_mel_channels, UPSAMPLING_FRAMES * hop_length, stride=hop_length
         )
         widths = [config.n_channels(flow) for flow in range(config.n_flows)]
@@ -256,11 +235,7 @@ class WaveGlow(MelToWave, nn.Module):
 
 def grouped(spectrum: Tensor, n_group: int, first: int, last: int) -> Tensor:
     """Samples of spectrum (B, n_mels, T) up to ``last`` -> (B, n_mels * n_group, G), a group's within their mel."""
-    if not prefers_channels_last(spectrum):
-        return spectrum[:, :, first:last].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
-    # Channels last, as convolutions write and read it.
-    groups = spectrum.transpose(1, 2)[:, first:last].unflatten(1, (-1, n_group))
-    return groups.transpose(2, 3).flatten(2).transpose(1, 2)
+    return spectrum[:, :, first:last].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
 
 
 def context_frames(config: ModelConfig, hop_length: int) -> int:

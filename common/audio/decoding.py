@@ -1,7 +1,6 @@
 """Sound files of many kinds as blocks of mono samples: libsndfile decodes them, or FFmpeg (PyAV) where it cannot.
 
-Files come from anyone: only containers and codecs of recordings are opened, none of which names another file or a
-network address, and rate, channels and length are limited.
+Files come from anyone, so containers, codecs, rate, channels and length are limited, and none names another file.
 """
 
 import io
@@ -50,11 +49,8 @@ class Decoded:
 def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str = "") -> Decoded:
     """Open a recording, a file or its bytes, by its content; ``blocks`` are resampled to ``sampling_rate``, if given.
 
-    ``name`` is what errors call it; "" is its path.
-
-    Raises:
-        AudioError: it is missing, no sound file, or beyond the limits; ``blocks`` raise it where the file is damaged,
-            cut or too long, a sample is not finite, or the channels cancel each other out.
+    ``name`` is what errors call it; "" is its path. Raises AudioError for no sound file or one beyond the limits, and
+    so do ``blocks`` where it is damaged or too long, a sample is not finite, or the channels cancel each other out.
     """
     name = name or str(source)
     if isinstance(source, Path):
@@ -74,10 +70,8 @@ def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str 
     if not (RATES[0] <= rate <= RATES[1] and n_channels <= MOST_CHANNELS):
         limits = f"expected {RATES[0]} to {RATES[1]} Hz and at most {MOST_CHANNELS} channels"
         raise AudioError(f"{name}: {rate} Hz, {n_channels} channels, {limits}")
-    blocks = _mixed_down(blocks, name, longest=LONGEST * 3600 * rate)
-    return Decoded(
-        rate, n_channels, blocks if sampling_rate in (None, rate) else _resampled(blocks, rate, sampling_rate)
-    )
+    mono = _mixed_down(blocks, name, longest=LONGEST * 3600 * rate)
+    return Decoded(rate, n_channels, mono if sampling_rate in (None, rate) else _resampled(mono, rate, sampling_rate))
 
 
 def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
@@ -117,13 +111,9 @@ def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterat
     """The rate (Hz), the channels, and blocks (T, channels)."""
     import av  # here, as most recordings do without it
 
-    try:  # of an open file, no path: FFmpeg reads paths as addresses
-        file = source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
-    except OSError as error:
-        raise AudioError(f"{name}: cannot be read ({error.strerror or error})") from error
     with ExitStack() as opened:
-        opened.enter_context(file)
-        try:
+        try:  # of an open file, no path: FFmpeg reads paths as addresses
+            file = opened.enter_context(source.open("rb") if isinstance(source, Path) else io.BytesIO(source))
             container = opened.enter_context(av.open(file, container_options=_FFMPEG))
         except (av.FFmpegError, OSError, ValueError) as error:
             raise AudioError(f"{name}: {_NO_SOUND_FILE}") from error

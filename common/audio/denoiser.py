@@ -13,16 +13,12 @@ BIAS_FRAMES = 88  # mel frames of zeros whose sound gives the noise's spectrum, 
 class Denoiser:
     """Subtracts ``strength`` times the magnitudes of a vocoder's noise; phases stay as they are.
 
-    The noise is what the vocoder makes of mels that are all zero. Source: Prenger et al., WaveGlow (2018), its
-    published inference; HiFi-GAN's uses the same. Utterances of a batch do not touch each other, and a sound
-    shorter than a window is reflected as often as it takes to fill one.
+    The noise is what the vocoder makes of mels that are all zero, as in WaveGlow's published inference (Prenger et
+    al., 2018) and HiFi-GAN's. Each utterance of a batch is reflected at its own ends.
     """
 
     def __init__(self, noise: Tensor, audio: AudioConfig, *, strength: float) -> None:
-        """noise (T,): the vocoder's sound of ``BIAS_FRAMES`` mel frames of zeros, on the device to work on.
-
-        OptionError where the windows of ``audio`` do not overlap: no sound could be put together again.
-        """
+        """noise (T,): the sound of ``BIAS_FRAMES`` mel frames of zeros; OptionError for windows that do not overlap."""
         if audio.win_length <= audio.hop_length:
             raise OptionError(
                 f"--denoising-strength: windows of {audio.win_length} samples every {audio.hop_length} do not overlap; "
@@ -32,8 +28,7 @@ class Denoiser:
         self._hop = audio.hop_length  # samples
         self._window = hann_window(audio).to(noise.device)  # (filter_length,)
         self._strength = strength
-        # A sample is put together of windows around it, which reach win_length - 1 samples to either side.
-        self.context = -(-(audio.win_length - 1) // audio.hop_length)  # frames of sound that a sample depends on
+        self.context = -(-(audio.win_length - 1) // audio.hop_length)  # frames that a sample depends on
         length = torch.tensor([len(noise)], device=noise.device)
         self.bias = self._spectrum(noise.float()[None], length)[0, 0].abs()  # (bins,)
 
@@ -49,7 +44,7 @@ class Denoiser:
         return self._sound(spectrum, lengths // self._hop + 1)
 
     def _spectrum(self, waves: Tensor, lengths: Tensor) -> Tensor:
-        """waves (B, T) -> (B, T // hop + 1, bins) complex; every utterance is reflected at its own ends."""
+        """waves (B, T) -> (B, T // hop + 1, bins) complex."""
         n_samples = waves.size(1) // self._hop * self._hop + self._size
         padded = reflected(waves, lengths, before=self._size // 2, n_samples=n_samples)
         return torch.fft.rfft(padded.unfold(1, self._size, self._hop) * self._window)

@@ -1,8 +1,9 @@
-"""Find the sound in a recording: the level of each frame, and the first and last frame that is not silence."""
+"""The levels of a recording: of each frame, the first and last one that is not silence, and the loudness (EBU R128)."""
 
 import math
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.ndimage import grey_opening, uniform_filter1d
@@ -12,11 +13,14 @@ SHORTEST_SOUND = 3  # frames: a click is no speech
 SILENCE_BELOW = 40.0  # dB below the speech: always silence
 NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
 LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
-WEAK_MARGIN = 2.0  # dB above a band's noise: weak fricatives and fading vowels beside louder speech
+# Weak fricatives and fading vowels beside louder speech:
+WEAK_MARGIN, WEAK_BELOW = 2.0, 55.0  # dB above a band's noise at least, and below the speech at most
 WEAK_SECONDS = 0.3  # s that these last at most
-WEAK_BELOW = 55.0  # dB: what is that far below the speech is silence without noise, too
 BANDS = (60.0, 600.0, 1500.0, 4000.0, 20000.0)  # Hz, limits of the bands
 QUIETEST = -90.0  # dBFS: below, a recording is silent
+CEILING = -1.0  # dBFS that no peak passes where loudness is set
+_SHORTEST_BLOCK = 0.4  # s: EBU R128 measures blocks of that length
+_LEAST = -70.0  # LUFS: EBU R128 leaves out quieter blocks
 _CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power: louder ones are speech, or a slammed door
 _DIGITAL_SILENCE = 1e-7  # of the speech's power: no microphone is that quiet
 
@@ -56,10 +60,7 @@ def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
 
 
 def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
-    """Where ``wave`` (T,), Hz, begins and ceases to sound; None where it is silent.
-
-    Weaker sounds beside the frames that sound count too, as long as they stand out of the noise.
-    """
+    """Where ``wave`` (T,), Hz, begins and ceases to sound, weak sounds at its ends included; None if it is silent."""
     if not len(wave):
         return None
     frames, powers, is_sounding, speech = measure_frames(wave, sampling_rate)
@@ -88,3 +89,20 @@ def _band_powers(frames: np.ndarray, sampling_rate: int) -> np.ndarray:
 
 def _ratio(decibels: float) -> float:
     return float(10 ** (decibels / 10))
+
+
+def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
+    """The integrated loudness of ``wave`` (T,) by EBU R128, LUFS; the level, where it is too short or too quiet."""
+    if len(wave) >= _SHORTEST_BLOCK * sampling_rate:
+        loudness = float(loudness_meter(sampling_rate).integrated_loudness(wave))
+        if loudness > _LEAST:
+            return loudness
+    return 10 * math.log10(max(float(np.mean(np.square(wave, dtype=np.float64))), 1e-12))
+
+
+@cache
+def loudness_meter(sampling_rate: int) -> Any:
+    """The meter for a sampling rate (Hz)."""
+    import pyloudnorm  # here, as it loads SciPy for a second
+
+    return pyloudnorm.Meter(sampling_rate)

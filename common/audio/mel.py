@@ -55,12 +55,10 @@ def energy(mel: Tensor) -> Tensor:
 
 
 class MelExtractor(nn.Module):
-    """wave -> log-mel-spectrogram as ``AudioConfig`` describes it.
+    """wave -> log-mel-spectrogram as ``AudioConfig`` describes it; differentiable, float32 even under autocast.
 
-    Frames of ``filter_length`` samples every ``hop_length``, reflect-padded as the framing says, a periodic Hann
-    window of ``win_length`` in their middle, magnitude, Slaney mel filters of equal area, natural logarithm.
-    Source: Shen et al., Natural TTS Synthesis by Conditioning WaveNet (2018), section 2.1, and Kong et al.,
-    HiFi-GAN (2020), section 3.4, for the aligned framing. Differentiable; float32 even under autocast.
+    Source: Shen et al., Natural TTS Synthesis by Conditioning WaveNet (2018), section 2.1, and Kong et al., HiFi-GAN
+    (2020), section 3.4, for the aligned framing.
     """
 
     mel_basis: Tensor  # (n_mels, bins)
@@ -88,8 +86,7 @@ class MelExtractor(nn.Module):
     def forward(self, wave: Tensor, lengths: Tensor | None = None) -> Tensor:
         """wave (B, T) in [-1, 1], lengths (B,) samples -> mel (B, n_mels, F), zero in frames past an utterance's end.
 
-        Each utterance is padded, and scaled to ``config.peak``, by its own samples alone; without ``lengths`` all
-        have T. Too short a wave for the reflection is an AudioError.
+        Each utterance is as if alone; without ``lengths`` all have T. AudioError for a wave too short to reflect.
         """
         if wave.shape[1] < self.min_samples:
             raise AudioError(f"a clip of {wave.shape[1]} samples: too short, a frame needs at least {self.min_samples}")
@@ -137,10 +134,7 @@ def inverse_stft(spectrum: Tensor, windows: Tensor, hop_length: int, weight: Ten
 
 
 def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) -> Tensor:
-    """waves (B, T), lengths (B,) samples -> (B, n_samples), ``before`` of them in front of each row's first sample.
-
-    Each row is reflected at its own ends, as often as it takes.
-    """
+    """waves (B, T), lengths (B,) samples, each reflected at its ends -> (B, n_samples), ``before`` of them in front."""
     period = (2 * (lengths - 1)).clamp(min=1)[:, None]
     position = (torch.arange(n_samples, device=waves.device) - before) % period
     position = torch.minimum(position, period - position)
@@ -159,7 +153,7 @@ def overlap_add(frames: Tensor, hop_length: int) -> Tensor:
 
 @contextmanager
 def full_precision_products() -> Iterator[None]:
-    """Training may allow TF32 for speed; ten bits of mantissa are too few for a logarithm of small sums."""
+    """Compute without TF32, whose ten bits of mantissa are too few for a logarithm of small sums."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -169,11 +163,10 @@ def full_precision_products() -> Iterator[None]:
 
 
 def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int = 0) -> Tensor:
-    """An utterance's log-mel (n_mels, F) -> wave (F * hop,) float32; the same for the same mel, seed and config.
+    """An utterance's log-mel (n_mels, F) -> wave (F * hop,) float32, by ``n_iter`` rounds of phase search.
 
-    The magnitude of each frequency bin is estimated from the mel channels, then a phase that fits it is searched
-    for in ``n_iter`` rounds. Source: Griffin & Lim, Signal Estimation from Modified STFT (1984); Perraudin et al.,
-    A Fast Griffin-Lim Algorithm (2013), for the momentum.
+    Source: Griffin & Lim, Signal Estimation from Modified STFT (1984); Perraudin et al., A Fast Griffin-Lim Algorithm
+    (2013), for the momentum.
     """
     extractor = MelExtractor(config)
     magnitude = torch.from_numpy(linear_magnitude(mel.detach().float().cpu().exp().numpy(), extractor)).T[None]
@@ -196,16 +189,12 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
 def linear_magnitude(mel: np.ndarray, extractor: MelExtractor) -> np.ndarray:
     """Mel magnitudes (n_mels, F) -> magnitudes (1 + filter_length / 2, F) that the mel filters map onto them.
 
-    Non-negative least squares by multiplicative updates, from the mel's own envelope, so that neighboring bins
-    under one filter stay alike. Bins above the highest filter are silent. Source: Lee & Seung, Algorithms for
-    Non-negative Matrix Factorization (2001), with a fixed basis.
+    Non-negative least squares by multiplicative updates. Source: Lee & Seung, Algorithms for Non-negative Matrix
+    Factorization (2001), with a fixed basis.
     """
-    basis = extractor.mel_basis.numpy()  # (n_mels, bins)
-    gram = basis.T @ basis
-    target = basis.T @ mel
-    tiny = np.finfo(np.float32).tiny
-    weight = basis.T @ basis.sum(axis=1)
-    magnitude = target / np.maximum(weight, tiny)[:, None]
+    basis, tiny = extractor.mel_basis.numpy(), np.finfo(np.float32).tiny  # (n_mels, bins)
+    gram, target = basis.T @ basis, basis.T @ mel
+    magnitude = target / np.maximum(basis.T @ basis.sum(axis=1), tiny)[:, None]
     for _ in range(_INVERSION_STEPS):
         magnitude *= target / np.maximum(gram @ magnitude, tiny)
     n_silent = 1 + extractor.config.filter_length // 2 - len(magnitude)

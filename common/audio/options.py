@@ -20,10 +20,8 @@ PITCH_KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")  # of frames, symbols
 class PitchRange:
     """The pitch that a voice may have; None: the estimator's own limit."""
 
-    pitch_min: float | None = _limit(
-        help="lowest pitch to look for in recordings, Hz (default: Praat 75, pYIN 65.4)", variable="PITCH_MIN"
-    )
-    pitch_max: float | None = _limit(help="highest pitch, Hz (default: Praat 600, pYIN 2093)", variable="PITCH_MAX")
+    pitch_min: float | None = _limit(help="lowest pitch to look for, Hz (Praat: 75, pYIN: 65.4)", variable="PITCH_MIN")
+    pitch_max: float | None = _limit(help="highest pitch, Hz (Praat: 600, pYIN: 2093)", variable="PITCH_MAX")
 
     def __post_init__(self) -> None:
         low, high = self.pitch_min or 75, self.pitch_max or 600
@@ -49,10 +47,7 @@ class AudioOptions:
     )
 
     def config(self, *, corpus: Path, base: AudioConfig | None = None) -> AudioConfig:
-        """``base`` with the options that were given; by default the ``corpus``'s mels, or what suits the sampling rate.
-
-        OptionError where they describe no mel-spectrogram.
-        """
+        """``base``, or the ``corpus``'s mels, or what suits the sampling rate, with the options; raises OptionError."""
         rate = self.values.get("sampling_rate", AudioConfig.sampling_rate)
         with naming_errors("", error=OptionError):
             return replace(base or self.of_corpus(corpus) or audio_preset(rate), **self.values)

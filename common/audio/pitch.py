@@ -13,13 +13,11 @@ from common.errors import AudioError, InputError, at
 from common.files import read_json
 
 PITCH_LIMITS = (30.0, 1200.0)  # Hz, of what a vocoder is given
-PITCH_FLOOR = 75.0  # Hz
-PITCH_CEILING = 600.0  # Hz
+PITCH_FLOOR, PITCH_CEILING = 75.0, 600.0  # Hz, Praat's
 PERIODS = 3.0  # of the lowest pitch, in Praat's analysis window
 SHORTEST = PERIODS / PITCH_FLOOR  # s, a clip
 AT_FRAMES = "praat_at_frames"  # Praat's, at the centers of mel frames: what vocoders are trained with
-PYIN_FLOOR = 440 * 2 ** (-33 / 12)  # Hz, the note C2
-PYIN_CEILING = 440 * 2 ** (27 / 12)  # Hz, the note C7
+PYIN_FLOOR, PYIN_CEILING = 440 * 2 ** (-33 / 12), 440 * 2 ** (27 / 12)  # Hz, the notes C2 and C7
 FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
 TRICHAR_PARTS = 3
 
@@ -55,11 +53,10 @@ def estimate_pitch(
 ) -> np.ndarray:
     """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; by `ESTIMATORS` or `AT_FRAMES`.
 
-    "praat": Praat's autocorrelation method with a time step of duration / (n_frames + 3), so that it gives about
-    ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,
-    section 3). That holds near 86 frames a second. At other rates, where the numbers differ by more than one, each
-    frame takes the value nearest to it in time. Of a ``part`` (from and to, s) these are the frames of what Praat
-    extracts: its duration is exact, also where it ends between samples. Too short a clip for Praat is an AudioError.
+    "praat": Praat's autocorrelation method with a time step of duration / (n_frames + 3); value i is taken for mel
+    frame i, as in FastPitch 1.0 (Lancucki, 2021, section 3). Where Praat gives more than one value more or less, as at
+    other frame rates than about 86 Hz, each frame takes the nearest value in time. ``part`` (from and to, s) is
+    extracted by Praat. AudioError for a clip that is too short for Praat.
     """
     limits = pitch_limits(method, pitch_range)
     if method == "pyin":
@@ -70,9 +67,8 @@ def estimate_pitch(
         first = 0 if config.framing == "centered" else hop / 2  # samples
         centers = [track.get_value_at_time((first + hop * frame) / rate) for frame in range(n_frames)]
         return np.nan_to_num(np.array(centers, dtype=np.float64))
-    track = _praat_track(
-        wave, config, lambda duration: duration / (n_frames + 3), limits=limits, part=part, where=where
-    )
+    step = n_frames + 3
+    track = _praat_track(wave, config, lambda duration: duration / step, limits=limits, part=part, where=where)
     values = track.selected_array["frequency"].astype(np.float64)
     pitch = np.zeros(n_frames)
     if abs(len(values) - n_frames) <= 1:
@@ -100,18 +96,15 @@ def _praat_track(
     sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
     if part is not None:
         sound = sound.extract_part(*part)
-    shortest = PERIODS / limits[0]  # s
-    if sound.duration < shortest:
-        wanted = f"pitch needs at least {shortest:.3f} s"
+    if sound.duration < PERIODS / limits[0]:
+        wanted = f"pitch needs at least {PERIODS / limits[0]:.3f} s"
         raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
     return sound.to_pitch(time_step=time_step(sound.duration), pitch_floor=limits[0], pitch_ceiling=limits[1])
 
 
 def _pyin_pitch(wave: np.ndarray, config: AudioConfig, n_frames: int, low: float, high: float) -> np.ndarray:
-    """Pitch (n_frames,) by pYIN from ``low`` to ``high`` Hz, by default C2 to C7.
+    """Pitch (n_frames,) by pYIN from ``low`` to ``high`` Hz; frame i is taken for mel frame i, as in FastPitch 1.1.
 
-    Windows are as long as the mel-spectrogram's, or as two periods of a pitch below C2; frame i of librosa is taken for
-    mel frame i, as FastPitch 1.1 does.
     Source: Mauch & Dixon, pYIN (2014), as librosa computes it.
     """
     import librosa  # here, as it takes a second
@@ -157,7 +150,7 @@ def statistics(pitches: Iterable[np.ndarray]) -> PitchStatistics:
     voiced = values[values != 0]
     if len(voiced) == 0 or voiced.std() <= FLAT * voiced.mean():
         raise InputError(
-            f"{len(voiced)} voiced pitch values that do not vary: no statistics to normalize by; is it speech?"
+            f"{len(voiced)} voiced pitch values that don't vary: no statistics to normalize by; is it speech?"
         )
     return PitchStatistics(mean=float(voiced.mean()), std=float(voiced.std()))
 

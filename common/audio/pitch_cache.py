@@ -21,11 +21,10 @@ from common.torch_file import load_tensor, save_tensor
 
 @dataclass(frozen=True)
 class PitchCache:
-    """Pitch by one method for mels of one description; a file a recording, named by what the pitch depends on.
+    """Pitch by one method for mels of one description, in a file for each recording.
 
-    That is the recording's samples, the method and its version, its limits, and the frames. So a recording that is
-    replaced, an updated library or another hop length never find outdated pitch. Files are written atomically, and
-    any number of processes may fill the same folder.
+    Its name is a hash of all that the pitch depends on: samples, method and version, limits, and frames. Any number of
+    processes may fill the same folder.
     """
 
     folder: Path
@@ -35,8 +34,8 @@ class PitchCache:
 
     @cached_property
     def _folder(self) -> Path:
-        """The folder of all that decides the pitch of given samples; lists that name their pitch need no Praat."""
-        import parselmouth
+        """The folder for these settings."""
+        import parselmouth  # here, as lists that name their pitch need no Praat
 
         is_praat = self.method != "pyin"
         names = ("sampling_rate", "filter_length", "hop_length", "framing")

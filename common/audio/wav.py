@@ -1,7 +1,4 @@
-"""Recordings in and sound out: WAV and FLAC files to mono float32 in [-1, 1], with one clear line for bad ones.
-
-Sound is written as WAV, FLAC, Ogg Vorbis, MP3, Opus or AAC (M4A).
-"""
+"""Mono WAV and FLAC files in, as float32 in [-1, 1]; WAV, FLAC, Ogg Vorbis, MP3, Opus and AAC (M4A) out."""
 
 import io
 import math
@@ -30,7 +27,7 @@ _BLOCK = 1 << 16  # samples written at once: libsndfile crashes where Ogg Vorbis
 
 
 class SoundFormat(NamedTuple):
-    """A kind of file that sound is written as, in libsndfile's words; FFmpeg (PyAV) writes M4A."""
+    """A kind of file that sound is written as; libsndfile writes all but M4A."""
 
     container: str
     subtype: str
@@ -46,11 +43,9 @@ SOUND_FORMATS = {  # by the name's suffix
     ".opus": SoundFormat("OGG", "OPUS", (8000, 12000, 16000, 24000, 48000)),
     ".m4a": SoundFormat("M4A", "AAC", _MPEG_RATES),
 }
-_UNKNOWN_LENGTH = 0xFFFFFFFF  # what a WAV written to a pipe announces; such a file ends where it ends
-# What libsndfile notes in its log alone, of a WAV or RF64 file with fewer samples than announced.
-_CUT = re.compile(
-    rf"^data : (?!{_UNKNOWN_LENGTH} )\d+ \(should be|Calculated frame count \d+ does not match", re.MULTILINE
-)
+_UNKNOWN_LENGTH = 0xFFFFFFFF  # what a WAV that is written to a pipe announces
+# libsndfile's log alone says that a WAV or RF64 file has fewer samples than announced.
+_CUT = re.compile(rf"(?m)^data : (?!{_UNKNOWN_LENGTH} )\d+ \(should be|Calculated frame count \d+ does not match")
 SOUND_SUFFIXES = f"{', '.join(list(SOUND_FORMATS)[:-1])} or {list(SOUND_FORMATS)[-1]}"  # for messages
 
 
@@ -62,10 +57,10 @@ class WavInfo(NamedTuple):
 
 
 def check_wav(path: Path, *, sampling_rate: int | None, where: str = "", max_wav_value: float | None = None) -> WavInfo:
-    """Refuse, from its header alone, most files that ``load_wav`` would refuse; the samples are not read.
+    """Read the header of a file, and refuse by AudioError most of what ``load_wav`` would refuse.
 
-    ``sampling_rate`` (Hz) None accepts any. ``max_wav_value`` demands integer samples of
-    that full scale, 2**depth / 2 (1 for float samples). ``where`` (``list.txt:7``) is named in the AudioError.
+    ``sampling_rate`` (Hz) None accepts any. ``max_wav_value`` demands integer samples of that full scale, 2**depth / 2
+    (1 for float samples). ``where`` (``list.txt:7``) is named in errors.
     """
     with _open_mono(path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value) as file:
         return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
@@ -82,8 +77,7 @@ def load_wav(
 ) -> Tensor:
     """Read a mono recording: (T,) float32 in [-1, 1], integers divided by the full scale of their own depth.
 
-    ``start`` and ``n_samples`` choose a part that must lie within it; all of it by default. Other arguments as for
-    ``check_wav``. Raises AudioError, one line naming the file and ``where``.
+    ``start`` and ``n_samples`` choose a part that must lie within it. Other arguments and AudioError as ``check_wav``.
     """
     with _open_mono(path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value) as file:
         wanted = file.frames - start if n_samples is None else n_samples
@@ -101,10 +95,7 @@ def load_wav(
 
 
 def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
-    """Open a file of any sample format, rate and number of channels.
-
-    AudioError where it is missing, damaged or shorter than it announces names the file and ``where``.
-    """
+    """Open a file of any sample format, rate and channels; AudioError where it is missing, damaged or truncated."""
     check_file(path, where=where, error=AudioError)
     try:
         file = soundfile.SoundFile(path)
@@ -137,17 +128,16 @@ def rate_for(rate: int, rates: Sequence[int]) -> int:
 
 
 def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = True) -> None:
-    """Write ``wave`` (T,), nominally in [-1, 1], atomically, in the format of the suffix (`SOUND_FORMATS`).
-
-    It is resampled where the format does not hold its rate. Samples are rounded to 16 bits; louder ones clip, they
-    never wrap. ``durable`` as in `common.files.write_atomically`.
-    """
+    """Write ``wave`` (T,), nominally in [-1, 1], atomically, as `encode_sound` and `write_atomically` do."""
     encoded = encode_sound(wave, path, sampling_rate=sampling_rate)
     write_atomically(path, lambda file: file.write(encoded), durable=durable)
 
 
 def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
-    """The content of a file of the sound, as `save_wav` writes it; raises AudioError as `check_sound_format`."""
+    """A file's content, in 16 bits and the format of the path's suffix, resampled where that does not hold the rate.
+
+    Raises AudioError as `check_sound_format`.
+    """
     form = check_sound_format(path)
     rate = rate_for(sampling_rate, form.rates)
     samples = resample(wave.detach().to("cpu", torch.float32), ratio=rate / sampling_rate).numpy()
@@ -177,7 +167,7 @@ def _write_m4a(target: io.BytesIO, integers: np.ndarray, rate: int) -> None:
 
 
 def pcm16(wave: Tensor) -> bytes:
-    """Samples (T,) of [-1, 1] as 16-bit integers, little endian; what goes beyond full scale is clipped."""
+    """`to_int16` as bytes, little endian."""
     return to_int16(wave.numpy()).astype("<i2").tobytes()
 
 
@@ -187,18 +177,16 @@ def to_int16(samples: np.ndarray) -> np.ndarray:
 
 
 def wav_header(sampling_rate: int) -> bytes:
-    """What begins a mono WAV of 16-bit integers whose length is not known yet, for a pipe or a response in pieces."""
+    """The header of a mono WAV of 16-bit integers whose length is not known yet."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, sampling_rate, 2 * sampling_rate, 2, 16)
     return b"RIFF" + struct.pack("<I", _UNKNOWN_LENGTH) + b"WAVE" + form + b"data" + struct.pack("<I", _UNKNOWN_LENGTH)
 
 
-def _open_mono(
-    path: Path, *, sampling_rate: int | None, where: str, max_wav_value: float | None
-) -> soundfile.SoundFile:
-    """Open a file that `load_wav` can read, as `check_wav` describes it."""
+def _open_mono(path: Path, *, sampling_rate: int | None, where: str, max_wav_value: float | None) -> Any:
+    """The open `soundfile.SoundFile` of what `load_wav` can read."""
     file = open_wav(path, where=where)
     scale = FULL_SCALE.get(file.subtype)
-    problem = None
+    problem = ""
     if file.format not in CONTAINERS or scale is None:
         problem = f"{file.format} file with {file.subtype} samples, expected WAV or FLAC with integer or float samples"
     elif file.channels != 1:
@@ -209,7 +197,7 @@ def _open_mono(
         problem = f"{file.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
     elif file.frames == 0:
         problem = "no samples"
-    if problem is not None:
+    if problem:
         raise AudioError(f"{path}: {problem}{at(where)}")
     return file
 

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from scipy.signal import fftconvolve, firwin, kaiserord
 from scipy.stats import binomtest, t
 
-from common.audio.loudness import CEILING, measure_loudness
+from common.audio.levels import CEILING, measure_loudness
 from common.audio.wav import check_wav, load_wav
 from common.errors import InputError, shown
 from common.evaluation.options import MUSHRA, RESULTS

@@ -26,10 +26,7 @@ def long_clips(lengths: Mapping[str, float]) -> str:
 
 
 def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, float]:
-    """Refuse, by their headers, recordings of a corpus that are not all mono WAV or FLAC of one sampling rate.
-
-    Returns their lengths in seconds. Raises an InputError of one line that names the command that imports them.
-    """
+    """The lengths (s) of recordings, which InputError refuses unless all are mono WAV or FLAC of one sampling rate."""
     rates: dict[int, str] = {}
     counts: Counter[int] = Counter()
     lengths = {}
@@ -83,6 +80,5 @@ def note_faults(corpus: Path, lengths: Mapping[str, float]) -> list[str]:
         notes.append(f"{len(silent)} {of} have {silences[silent[0]]:.1f} s of silence at an end ({silent[0]})")
     if quiet:
         notes.append(f"{len(quiet)} {of} are quiet, speech at {levels[quiet[0]]:.0f} dBFS ({quiet[0]})")
-    return [f"note: {corpus}: {one}" for one in notes] + (
-        [f"note: to mend it: {import_command(corpus)}"] if notes else []
-    )
+    lines = [f"note: {corpus}: {one}" for one in notes]
+    return [*lines, f"note: to mend it: {import_command(corpus)}"] if lines else []

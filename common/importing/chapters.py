@@ -25,10 +25,9 @@ from common.text.options import check_language_tag
 
 
 def match_readings(source: Path, text: Path) -> tuple[list[Transcript], dict[str, str]]:
-    """Each recording of ``source`` with the path of its text in the place of a transcript, and why others are left out.
+    """Each recording of ``source`` with the path of its text in place of a transcript, and why others are left out.
 
-    ``source`` is a recording, or a folder; ``text`` says what is read, or is a folder with a file for each recording,
-    named alike. Raises InputError where there is no recording or no text.
+    ``text`` is a file, or a folder with a file for each recording, named alike. Raises InputError where there is none.
     """
     if source.is_dir():
         files, left = files_below(source)
@@ -54,10 +53,7 @@ def match_readings(source: Path, text: Path) -> tuple[list[Transcript], dict[str
 
 
 def choose_language(options: ImportOptions, matched: Sequence[Transcript]) -> str:
-    """The language of what is cut: the one that is asked for, else what the texts look like.
-
-    Raises OptionError where eSpeak NG lacks it.
-    """
+    """The language of what is cut: the one that is asked for, else what the texts look like; or OptionError."""
     if options.language is not None:
         check_language_tag(options.language, option="--language")
         return options.language
@@ -76,11 +72,7 @@ def import_recording(row: ImportedClip, *, source: Path, target: Path, options: 
 
 
 def cut_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
-    """Cut a recording into clips; their rows, those of what does not match, and last its own, or why it is refused.
-
-    ``row`` says the recording, the clips' name without number, and the text or its path. Raises OutputError where a
-    clip cannot be written.
-    """
+    """Cut a recording into clips; their rows, those of what does not match, and last its own, or why it is refused."""
     recording = source / row.source
     try:
         read = ReadingText(tuple(split_sentences(row.text)))

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from common.audio.decoding import decode
-from common.audio.levels import find_sound
-from common.audio.loudness import CEILING, measure_loudness
+from common.audio.levels import CEILING, find_sound, measure_loudness
 from common.audio.wav import save_wav
 from common.errors import AudioError, OutputError
 from common.importing.options import ImportOptions
@@ -57,7 +56,7 @@ class ImportedClip:
 def import_clip(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> ImportedClip | None:
     """Make the clip of a row that says its source and name; the row with what was done, or why it is refused.
 
-    None, and no clip, where it is so long that it is to be cut. Raises OutputError where the clip cannot be written.
+    None, and no clip, where it is so long that it is to be cut. Raises OutputError.
     """
     rate = options.sampling_rate
     try:
@@ -86,10 +85,7 @@ def import_clip(row: ImportedClip, *, source: Path, target: Path, options: Impor
 
 
 def level_and_trim(wave: np.ndarray, options: ImportOptions) -> tuple[np.ndarray, dict[str, Any]]:
-    """wave (T,) float32 -> the clip's samples (T',), and what was done, by fields of `ImportedClip`.
-
-    Direct current is taken out. Raises AudioError where there is too little sound.
-    """
+    """wave (T,) float32 -> the clip's samples (T',), and fields of `ImportedClip`; raises AudioError."""
     rate = options.sampling_rate
     sound = find_sound(wave, rate)
     if sound is None:

@@ -19,11 +19,7 @@ _FEW = 10  # rows: in a table that small, each speaker may be there once
 
 
 def guess_columns(rows: Sequence[Sequence[str]], index: RecordingIndex, *, separator: str) -> list[str]:
-    """The names of a table's columns: path, text, normalized_text, speaker or `OTHER`; [] where none are recordings.
-
-    The path is the column that names recordings. Speakers are few values that repeat, or the names of folders. A
-    second text is the normalized one if it says the words of the first.
-    """
+    """The names of a table's columns: path, text, normalized_text, speaker or `OTHER`; [] where none are recordings."""
     rows = rows[:_TRIED]
     width = max(map(len, rows), default=0)
     hits = [sum(index.knows(row[place]) for row in rows if place < len(row)) for place in range(width)]

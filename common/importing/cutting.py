@@ -67,20 +67,15 @@ def align_reading(
 ) -> AlignedReading:
     """Cut a reading, mono sound at `common.importing.frames.RATE` in blocks (T,), into clips with their text.
 
-    ``language`` is any of eSpeak NG's. ``windows_s`` (sentences, 2) says from and before when each is read, as
-    subtitles do. What takes time and memory grows with the length of the reading, not with its square.
-
-    Raises:
-        InputError: there is no text, no such language, or hardly any sound.
+    ``windows_s`` (sentences, 2) says from and before when each is read. Time and memory grow linearly. Raises
+    InputError.
     """
     if not sentences:
         raise InputError("the text has no sentences")
     mels = log_mels(blocks)
     quiet = quiet_frames(mels) if len(mels) else np.ones(1, bool)
-    if (~quiet).sum() < SHORTEST * FRAME_RATE:
-        raise InputError(
-            f"the recording has {(~quiet).sum() / FRAME_RATE:.1f} s of sound, expected at least {SHORTEST:g}"
-        )
+    if (sound := (~quiet).sum() / FRAME_RATE) < SHORTEST:
+        raise InputError(f"the recording has {sound:.1f} s of sound, expected at least {SHORTEST:g}")
     read = get_cleaner("english_cleaners_v3") if language.split("-")[0] == "en" else str
     matches = align(mels, [read(sentence) for sentence in sentences], language=language, windows_s=windows_s)
     pauses = _Pauses(quiet)
@@ -173,10 +168,7 @@ def _word_starts(text: str, spoken: Sequence[AlignedWord]) -> Iterator[tuple[int
 
 
 def _join_pieces(run: Sequence[_Piece]) -> list[AlignedClip]:
-    """Pieces as clips: of a sentence each, if possible, of several where they are short, of a part of a long one.
-
-    The cheapest way to cut them, found from the left.
-    """
+    """The cheapest way to make clips of pieces: of a sentence each, several short ones, or a part of a long one."""
     best: list[tuple[float, list[AlignedClip]]] = [(0.0, [])]
     for end in range(1, len(run) + 1):
         ways = [(math.inf, best[-1][1])]

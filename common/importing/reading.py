@@ -1,9 +1,8 @@
 """Where each sentence of a text lies in one long recording of it, without a trained model.
 
-eSpeak NG speaks the text, and dynamic time warping in a band finds the same sounds in the reading. Sentences that are
-left out, added, repeated or in another order do not shift what is around them: between two sentences a path may stay
-for any time, and jump to any sentence nearby. A first path shows how fast the reader is and, by linear regression, how
-eSpeak's sounds are in that voice. Source: aeneas (Pettarin, 2015); Sakoe & Chiba, Dynamic Programming (1978).
+eSpeak NG speaks the text, and dynamic time warping in a band finds the same sounds in the reading. Between two
+sentences a path may stay, and jump to any sentence nearby. A first path shows how fast the reader is and, by linear
+regression, how eSpeak's sounds are in that voice. Source: aeneas (Pettarin, 2015); Sakoe & Chiba (1978).
 """
 
 import itertools
@@ -89,10 +88,7 @@ class _ReadingSteps:
 
 @dataclass(frozen=True)
 class _TextColumns:
-    """Features of the text as eSpeak NG speaks it, a column for each 0.1 s, by which the recording is compared.
-
-    Columns without sound stand between words, between sentences, and at both ends: there the reader may pause.
-    """
+    """Features of the text as eSpeak NG speaks it, a column for each 0.1 s, and silent ones for pauses."""
 
     features: np.ndarray  # (J, d)
     sentence: np.ndarray  # (J,) of the column; between two sentences -1
@@ -143,8 +139,7 @@ def _text_columns(
 class _Costs:
     """Costs of each step of the recording at each column of the text, without those of an uneven pace.
 
-    A cost is the squared distance of the features, less its mean and divided by its standard deviation over columns
-    drawn at random: negative where both are more alike than any two sounds are.
+    A cost is the squared distance of features, standardized by those to random columns: negative where both are alike.
     """
 
     def __init__(self, sound: _ReadingSteps, text: _TextColumns, weights: _Weights) -> None:
@@ -219,8 +214,7 @@ def _advance(
 ) -> None:
     """Extend the cheapest paths by the steps of a block: ``totals`` are updated, ``codes`` and ``sources`` filled.
 
-    A code says how a column was reached: 0 from itself, 1 from the one before, 2 from the second before, or by a jump
-    from the step's cheapest gap, its source.
+    A code says how many columns before the last one was, or that it is a jump from the step's source.
     """
     width = codes.shape[1]
     for step in range(len(block)):
@@ -247,10 +241,7 @@ def _advance(
 
 
 def _adapt_to_reader(sound: _ReadingSteps, text: _TextColumns, path: np.ndarray) -> tuple[_ReadingSteps, _TextColumns]:
-    """Map eSpeak's features to the reader's by ridge regression over the steps and columns that match on a path.
-
-    Both are then whitened by the covariance of the regression's errors.
-    """
+    """Map eSpeak's features to the reader's by ridge regression over a path, and whiten both by its errors."""
     matched = ~text.between[path] & ~sound.quiet
     given = np.pad(text.features, ((0, 0), (0, 1)), constant_values=1.0)
     x, y = sound.features[matched], given[path[matched]]
@@ -268,11 +259,7 @@ def _adapt_to_reader(sound: _ReadingSteps, text: _TextColumns, path: np.ndarray)
 def align(
     mels: np.ndarray, sentences: Sequence[str], *, language: str, windows_s: np.ndarray | None
 ) -> list[AlignedSentence]:
-    """Find the sentences in a reading's `log_mels` (F, 40), those that are found in the order of the reading.
-
-    ``windows_s`` (sentences, 2) says from and before when each is read, where that is known. Raises InputError where
-    eSpeak NG cannot say a sentence.
-    """
+    """Find the sentences in a reading's `log_mels` (F, 40), in the order of the reading; raises InputError."""
     windows = None if windows_s is None else windows_s * _STEP_RATE
     lengths = [Speaker(language).speak(sentence).duration_s for sentence in sentences]
     pace = float(np.clip(sum(lengths) * FRAME_RATE / (~quiet_frames(mels)).sum(), *_PACES))
@@ -328,9 +315,8 @@ def _prepare_features(
     text /= text.std(axis=0)
     ends = np.cumsum([len(mel) for mel in said])
     quiet = _mean_over_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY
-    return _ReadingSteps(_mean_over_steps(read).astype(np.float32), quiet), _text_columns(
-        spoken, np.split(text, ends[:-1]), windows
-    )
+    columns = _text_columns(spoken, np.split(text, ends[:-1]), windows)
+    return _ReadingSteps(_mean_over_steps(read).astype(np.float32), quiet), columns
 
 
 def _find_sentences(

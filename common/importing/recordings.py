@@ -16,10 +16,7 @@ _MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first
 
 
 def files_below(source: Path) -> tuple[list[PurePosixPath], dict[str, str]]:
-    """All files below a folder but hidden ones, relative to it, in order; and why others cannot be read.
-
-    A folder counts once, however many links lead to it, and links to folders above are not followed.
-    """
+    """All files below a folder but hidden ones, relative to it, and why others cannot be read."""
     names: list[PurePosixPath] = []
     errors: list[OSError] = []
     seen, waiting = {*source.resolve().parents}, [source]
@@ -63,11 +60,7 @@ class RecordingIndex:
                 self._by_name["/".join(clip.parts[start:])].append(one)
 
     def find(self, name: str, *, near: PurePosixPath | None = None) -> tuple[PurePosixPath | None, str]:
-        """The recording of that name, or None and why there is none.
-
-        Folders of the name that do not exist here are ignored, as those of lists made on other machines; of several
-        recordings the one in the folder ``near`` is meant.
-        """
+        """The recording of that name, of several that ``near`` a folder, or None and why there is none."""
         parts = _parts_of(name)
         for start in range(len(parts)):
             found = self._by_name.get("/".join(parts[start:]), [])
@@ -106,9 +99,7 @@ def _clip_of(path: PurePosixPath) -> PurePosixPath:
 def speakers_of(recordings: Sequence[PurePosixPath], said: Sequence[str | None], how: str) -> list[str | None]:
     """The safe name of each recording's speaker; None for all where there is only one.
 
-    ``how`` is "folders" (the first that not all recordings have in common), "none", or "auto": what transcripts
-    ``said``, else the folder that a recording's name begins with, as ``p225/p225_001`` in VCTK, LibriTTS and
-    LibriSpeech.
+    ``how`` is "folders", "none", or "auto": what transcripts ``said``, else the folder that a name begins with.
     """
     names = list(said)
     if how == "none":
@@ -147,10 +138,7 @@ def without_number(name: str) -> str:
 
 
 def clip_names(recordings: Sequence[PurePosixPath], speakers: Sequence[str | None]) -> list[str]:
-    """A unique name for each recording's clip, ``speaker/name``; its folders are part of it where it needs them.
-
-    No name is that of a clip that may be cut from another recording: beside ``talk_0001`` there is no ``talk``.
-    """
+    """A unique name for each recording's clip, ``speaker/name``, that no clip cut from another one has."""
     depth = _common_depth(recordings)
     stems = [safe_name(_clip_of(one).name) for one in recordings]
     counts = Counter((speaker, stem.lower()) for speaker, stem in zip(speakers, stems))

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common.audio.loudness import loudness_meter
+from common.audio.levels import loudness_meter
 from common.data.loader import end_loader_processes
 from common.errors import InputError, OptionError
 from common.extraction.batches import map_in_processes
@@ -32,13 +32,8 @@ _MOST_SHOWN = 10  # refusals on the terminal
 def import_recordings(source: Path, target: Path, options: ImportOptions) -> int:
     """Make a corpus of the recordings in ``source`` in the folder ``target``; the exit status, 1 where no clip is made.
 
-    With ``options.text`` they are long readings to cut, and ``source`` may be a single recording. What an earlier run
-    made of a recording is kept where it, the text of one that is cut, and the settings have not changed. A signal ends
-    the run with status 128 + its number; the recordings that are finished are kept.
-
-    Raises:
-        InputError: ``source`` has no recordings or no transcripts, or its only recording cannot be read.
-        OptionError: the folders overlap, ``target`` holds something else, or eSpeak NG lacks the language.
+    With ``options.text`` they are long readings to cut. Clips of an earlier run are kept where nothing they depend on
+    has changed, and those that are finished when a signal ends the run. Raises InputError and OptionError.
     """
     folder = _check_folders(source, target, is_reading=options.text is not None)
     if options.text is None:

@@ -31,10 +31,7 @@ class ReadingText:
 
 
 def read_reading_text(path: Path) -> ReadingText:
-    """The sentences of a text, or the subtitles of a file ``.srt`` or ``.vtt``.
-
-    Raises InputError where the file is missing, not UTF-8, or has no words.
-    """
+    """The sentences of a text, or the subtitles of a file ``.srt`` or ``.vtt``; InputError where there are no words."""
     text = read_text(path, kind="text of the reading")
     if path.suffix.lower() in (".srt", ".vtt"):
         return _read_subtitles(text, path)

@@ -1,9 +1,4 @@
-"""Finds recordings and their transcripts in a folder, in the layouts that people have them in.
-
-A transcript stands in a table (``metadata.csv`` and its relatives, Common Voice's TSV), in lines of JSON, in
-LibriSpeech's ``*.trans.txt``, in Kaldi's ``text``, or in a file of its own, ``a.txt`` or ``a.lab``, beside ``a.wav`` or
-in a folder that mirrors that of the recordings. A file that cannot be read is left out, and the others are read.
-"""
+"""Finds recordings and their transcripts: tables, JSON, LibriSpeech's and Kaldi's, or a text beside each."""
 
 import csv
 import json
@@ -67,12 +62,10 @@ _Reading = tuple[PurePosixPath, Callable[[PurePosixPath, _Source], Iterator[Tran
 def match_transcripts(
     source: Path, files: Sequence[PurePosixPath], columns: str | None = None
 ) -> tuple[list[Transcript], dict[str, str]]:
-    """The transcript of each recording among ``files`` (relative to ``source``), and why others are left out.
+    """The transcript of each recording among ``files`` (relative to ``source``), and why others are left out, by place.
 
-    The latter by recording, by file that cannot be read, or by the place of a transcript without recording. Where
-    several kinds of places give the text of a recording, tables come first, then JSON, then files of its own.
-    ``columns`` are those of tables, ``path,speaker,text``; those that are guessed are printed. Raises InputError where
-    there are no recordings, or no transcripts, OptionError for ``columns`` without path or text.
+    Tables come first, then JSON, then files of their own. ``columns`` are those of tables; guessed ones are printed.
+    Raises InputError where there are no recordings or transcripts, OptionError for ``columns`` without path or text.
     """
     named = tuple(one.strip().lower() for one in columns.split(",")) if columns else ()
     if named and (_CLIP_NAMES.isdisjoint(named) or _TEXT_NAMES.isdisjoint(named)):
@@ -203,10 +196,7 @@ def _is_list(path: Path, index: RecordingIndex) -> bool:
 
 
 def _read_rows(path: Path, index: RecordingIndex) -> tuple[str, list[tuple[int, list[str]]]]:
-    """What separates the fields of a table, and the rows with the numbers of their last lines.
-
-    Quotes mean something where commas or semicolons separate, and around a whole field between tabs.
-    """
+    """What separates the fields of a table, and the rows with the numbers of their last lines."""
     lines = read_lines(path)
     if path.name.endswith(".trans.txt"):  # LibriSpeech's: 84-121123-0001 TEXT
         return " ", [(number, line.split(maxsplit=1)) for number, line in enumerate(lines, 1) if line.strip()]

@@ -14,10 +14,8 @@ from common.nn.layers import mask_from_lengths
 def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """How diagonal attention is: alignments (B, F, L), token_lengths and frame_lengths (B,) -> (B,) float32.
 
-    The Pearson correlation of frame and token, with the attention weights as the distribution of pairs (frame, token).
-    It is 1 for a straight sharp diagonal and near 1 at a speaker's uneven pace; 0 where attention is uniform, shuffled
-    or stays at one token; -1 for reading backwards. Blurred attention has less: a spread s within frames, where their
-    centers have the spread S, scales it by S / sqrt(S^2 + s^2). One token or one frame counts as 1.
+    The Pearson correlation of frame and token, with the attention weights as the distribution of pairs: 1 for a sharp
+    diagonal, 0 for uniform attention, -1 for reading backwards. One token or one frame counts as 1.
     """
     weights = _valid(alignments, token_lengths, frame_lengths)
     frames, tokens = weights.sum(2), weights.sum(1)  # (B, F), (B, L): marginal distributions
@@ -41,9 +39,6 @@ def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor)
 def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, sigma: float) -> Tensor:
     """How far each frame's attention is from an even pace: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
 
-    A weight counts 1 - exp(-d^2 / (2 sigma^2)), with d between its token and its frame, each a share of its utterance;
-    0 past the ends. Gradients flow to ``alignments``.
-
     Source: Tachibana et al. (2018, arXiv:1710.08969), section 4.1.
     """
     tokens = torch.arange(alignments.size(2), device=alignments.device) / token_lengths.view(-1, 1)
@@ -55,10 +50,7 @@ def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_leng
 
 
 def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """Number of tokens that are no frame's argmax: `diagonality`'s arguments -> int64 (B,).
-
-    A monotonic alignment hides them, as it gives each token a frame.
-    """
+    """Number of tokens that are no frame's argmax: `diagonality`'s arguments -> int64 (B,)."""
     most_attended = _valid(alignments, token_lengths, frame_lengths).argmax(2)
     is_frame = mask_from_lengths(frame_lengths, alignments.size(1)).long()
     n_frames = is_frame.new_zeros(len(alignments), alignments.size(2)).scatter_add(1, most_attended, is_frame)
@@ -66,10 +58,9 @@ def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: 
 
 
 def warping_path(costs: np.ndarray) -> np.ndarray:
-    """The cheapest path through costs (N, M) from (0, 0) to (N - 1, M - 1): int64 (P, 2), each pair after the last one
-    by a row, a column or both. Dynamic time warping, an anti-diagonal at a time.
+    """The cheapest path through costs (N, M) by steps of a row, a column or both: int64 (P, 2).
 
-    Source: Sakoe & Chiba, Dynamic Programming Algorithm Optimization for Spoken Word Recognition (1978).
+    Dynamic time warping, an anti-diagonal at a time. Source: Sakoe & Chiba (1978).
     """
     n_rows, n_columns = costs.shape
     totals = np.full((n_rows + 1, n_columns + 1), np.inf)
@@ -106,9 +97,7 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
     """Prior probability of each token in each frame: (F, L) float64, cached, so not to be changed.
 
     Frame i of F (from 1) has the beta-binomial distribution of ``n_tokens`` trials with alpha = scaling * i and
-    beta = scaling * (F + 1 - i); a larger ``scaling`` makes the diagonal narrower. The last outcome, ``n_tokens``
-    successes, is no token, so that a frame's probabilities sum to less than 1.
-    Source: Badlani et al. (2022), section 2.2.
+    beta = scaling * (F + 1 - i), less its last outcome. Source: Badlani et al. (2022), section 2.2.
     """
     tokens = torch.arange(n_tokens, dtype=torch.float64)[:, None]
     alpha = scaling * torch.arange(1, n_frames + 1, dtype=torch.float64)
@@ -124,10 +113,7 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
 
 
 def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:
-    """The prior that training uses, (F, L) float64: that of a rounded size, which is cached, interpolated to this one.
-
-    As published, frames and tokens are swapped in the rounded prior: it is a distribution over frames for each token.
-    """
+    """The prior that training uses, (F, L) float64: that of a rounded size, transposed as published, interpolated."""
     rounded = beta_binomial_prior(_round(n_tokens, 20), _round(n_frames, 100)).t()
     return F.interpolate(rounded[None, None], (n_frames, n_tokens), mode="bilinear", align_corners=True)[0, 0]
 

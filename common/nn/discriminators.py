@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.nn.discriminator_config import DiscriminatorConfig
-from common.nn.layers import channels_last, prefers_channels_last
 from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d
 
 _N_SCALES = 3
@@ -65,8 +64,7 @@ class PeriodDiscriminator(Discriminator):
     def forward(self, x: Tensor) -> list[Tensor]:
         """wave (B, 1, T) -> features (B, C, rows, period)."""
         missing = -x.size(2) % self.period
-        folded = F.pad(x, (0, missing), "reflect").unflatten(2, (-1, self.period))
-        return self.convolve(channels_last(folded) if prefers_channels_last(x) else folded)
+        return super().forward(F.pad(x, (0, missing), "reflect").unflatten(2, (-1, self.period)))
 
 
 class MultiPeriodDiscriminator(nn.Module):
@@ -99,8 +97,8 @@ class ScaleDiscriminator(Discriminator):
 class MultiScaleDiscriminator(nn.Module):
     """Discriminators of a wave, of its averages over 4 samples, and of theirs (section 2.3 of arXiv:2010.05646).
 
-    The first one is under spectral norm, the others are under weight norm. ``amp_grouped_conv`` False computes grouped
-    convolutions in float32 under autocast.
+    The first is under spectral norm, the others under weight norm. Without ``amp_grouped_conv``, grouped convolutions
+    are computed in float32 under autocast.
     """
 
     def __init__(self, channels: tuple[int, ...], groups: tuple[int, ...], *, pooling_padding: int) -> None:

@@ -31,8 +31,7 @@ def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
 def rows_by_name(
     table: Tensor, names: Sequence[str], *, known: Sequence[str], what: str, leave_out: int | None = None
 ) -> tuple[Tensor, list[str]]:
-    """Rows of ``table`` (N, ...), of the ``known`` names, for ``names``: (len(names), ...), and the line that says
-    ``what`` is new, if anything is.
+    """Rows of ``table`` (N, ...), of the ``known`` names, for ``names``, and a line on ``what`` is new, if anything.
 
     A new name, or an empty one, has the mean of all rows but ``leave_out``.
     """
@@ -43,36 +42,23 @@ def rows_by_name(
     return rows, [f"new {what}: {shown(new)}"] if new else []
 
 
-def zero_where(padding: Tensor, x: Tensor) -> Tensor:
-    """x, zero where ``padding`` is True; keeps x's memory layout on a GPU, which `Tensor.masked_fill` does not."""
-    return torch.where(padding, 0.0, x) if prefers_channels_last(x) else x.masked_fill(padding, 0.0)
-
-
 def scale_log_mel(mel: Tensor) -> Tensor:
     """A log-mel-spectrogram with values around 0 and 1."""
     return (mel + 5) / 2.5
 
 
-def split_channels(x: Tensor, sizes: list[int]) -> list[Tensor]:
-    """Split x (B, C, T) into parts of ``sizes`` channels. On a GPU, their joined gradient is channels last, as x is."""
-    if prefers_channels_last(x):
-        return [part.transpose(1, 2) for part in x.transpose(1, 2).split(sizes, 2)]
-    return list(x.split(sizes, 1))
-
-
 def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
-    """Batch norm of x (B, C, L) over the positions in mask (B, L), zero elsewhere.
+    """Batch norm of x (B, C, L) over the positions in mask (B, L), zero elsewhere; no shape depends on the mask.
 
-    Computed by masked sums, so that no shape depends on the mask. A single position has no variance: the running
-    statistics are used for it.
+    A single position has no variance: the running statistics are used for it.
     """
     padding = ~mask.unsqueeze(1)
     if not norm.training:
-        return zero_where(padding, norm(x))
+        return norm(x).masked_fill(padding, 0.0)
     assert norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None
     count, values = mask.sum(), x.float()
-    mean = zero_where(padding, values).sum((0, 2)) / count
-    variance = zero_where(padding, values - mean.unsqueeze(1)).square().sum((0, 2)) / count
+    mean = values.masked_fill(padding, 0.0).sum((0, 2)) / count
+    variance = (values - mean.unsqueeze(1)).masked_fill(padding, 0.0).square().sum((0, 2)) / count
     several = count > 1  # on the device, as the count is
     used_mean = torch.where(several, mean, norm.running_mean)
     scale = norm.weight * torch.rsqrt(torch.where(several, variance, norm.running_var) + norm.eps)
@@ -82,7 +68,7 @@ def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
         norm.running_var.lerp_(variance * count / (count - 1).clamp(min=1), momentum)
         norm.num_batches_tracked.add_(several)
     normed = (values - used_mean.unsqueeze(1)) * scale.unsqueeze(1) + norm.bias.unsqueeze(1)
-    return zero_where(padding, normed).to(x.dtype)
+    return normed.masked_fill(padding, 0.0).to(x.dtype)
 
 
 def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -96,39 +82,6 @@ def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def prefers_channels_last(x: Tensor) -> bool:
-    """Whether convolutions over time of x use the channels-last memory layout: on a GPU.
-
-    Kernels for 16 bits and TF32 read that layout, and copy tensors in any other.
-    """
-    return x.device.type != "cpu"
-
-
-def channels_last(x: Tensor) -> Tensor:
-    """x (B, C, H, W) in the channels-last layout, copied only if it is in another."""
-    if x.size(1) == 1:  # PyTorch takes its strides for the default layout, and would keep that
-        return x.squeeze(1).unsqueeze(3).permute(0, 3, 1, 2)
-    return x.contiguous(memory_format=torch.channels_last)
-
-
-class TimeConv(nn.Conv1d):
-    """nn.Conv1d. On a GPU, a two-dimensional channels-last convolution or a matrix product computes it.
-
-    A transposed (B, T, C) is in that layout already, and so is the result.
-    """
-
-    def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        if not prefers_channels_last(x):
-            return F.conv1d(x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
-        rows, padding = channels_last(x.unsqueeze(2)), int(self.padding[0])
-        if self.kernel_size[0] == self.stride[0] == self.groups == 1 and padding == 0:
-            return F.linear(rows.squeeze(2).transpose(1, 2), weight.squeeze(2), bias).transpose(1, 2)
-        stride, dilation = (1, self.stride[0]), (1, self.dilation[0])
-        y = F.conv2d(rows, weight.unsqueeze(2), bias, stride, (0, padding), dilation, self.groups)
-        # As squeeze(2), but not a view: the gradient of a view is copied where the result is changed in place.
-        return torch.ops.aten._unsafe_view(y, [y.size(0), y.size(1), y.size(3)])
-
-
 class ConvNorm(nn.Module):
     """A convolution that keeps the length, under the published name ``conv``, with Glorot's uniform initialization."""
 
@@ -136,7 +89,7 @@ class ConvNorm(nn.Module):
         self, in_channels: int, out_channels: int, *, kernel_size: int = 1, bias: bool = True, gain: Gain = "linear"
     ) -> None:
         super().__init__()
-        self.conv = TimeConv(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=bias)
+        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=bias)
         nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain(gain))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """Convolutions under weight norm and spectral norm, with the parameter names of published checkpoints.
 
-PyTorch's own are not used: the ones with these names are deprecated and hooked onto modules that then cannot be
-copied, and the ones that replace them have other names.
+PyTorch's own either have other names, or are hooked onto modules that then cannot be copied.
 """
 
 from collections.abc import Callable
@@ -11,16 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn.layers import TimeConv
-
 _EPSILON = 1e-12  # the smallest norm that power iterations divide by
 
 
 class WeightNorm(nn.Module):
     """weight = weight_g * weight_v / ||weight_v||, normed over all dimensions but the first (arXiv:1602.07868).
 
-    A subclass adds the layer behind this class. The first dimension is the output channel of a convolution and, as in
-    published networks, the input channel of a transposed one. Initial weights are those of the plain layer.
+    A subclass adds the layer behind this class, whose initial weights are kept.
     """
 
     weight: Tensor
@@ -43,7 +39,7 @@ class WeightNorm(nn.Module):
         return self._conv_forward(x, self.normed_weight(), self.bias)  # type: ignore[operator]
 
 
-class WeightNormConv1d(WeightNorm, TimeConv):
+class WeightNormConv1d(WeightNorm, nn.Conv1d):
     """A convolution over time under weight norm."""
 
 
@@ -52,10 +48,7 @@ class WeightNormConv2d(WeightNorm, nn.Conv2d):
 
 
 def split_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Split weight (C, ...) into (weight_g, weight_v), from which weight norm computes it.
-
-    A row of zeros has the norm 0 and gets a direction of ones.
-    """
+    """Split weight (C, ...) into (weight_g, weight_v); a row of zeros gets a direction of ones."""
     norms = torch.norm_except_dim(weight, 2, 0)
     return norms, torch.where(norms == 0, 1.0, weight)
 
@@ -73,10 +66,7 @@ def split_weights(state: dict[str, Tensor], *, is_normed: Callable[[str], bool])
 
 @torch.no_grad()
 def fold_weight_norm(network: nn.Module) -> None:
-    """Replace weight norm in all layers of ``network`` by the equivalent plain weight.
-
-    The network is then faster and can be compiled, but no longer trains as published.
-    """
+    """Replace weight norm in all layers of ``network`` by the equivalent plain weight."""
     for module in network.modules():
         if isinstance(module, WeightNorm) and hasattr(module, "weight_g"):
             weight = nn.Parameter(module.normed_weight(), requires_grad=module.weight_v.requires_grad)
@@ -84,12 +74,11 @@ def fold_weight_norm(network: nn.Module) -> None:
             module.weight = weight
 
 
-class SpectralNormConv1d(TimeConv):
+class SpectralNormConv1d(nn.Conv1d):
     """A convolution over time with its weight divided by its largest singular value (arXiv:1802.05957).
 
-    The value is estimated by power iterations, whose vectors ``weight_u`` and ``weight_v`` are buffers. ``forward``
-    leaves them alone, so that an update does not depend on how many forward passes it is made of; `advance` makes
-    one iteration.
+    `advance` makes a power iteration of its estimate; ``forward`` makes none, so that an update does not depend on how
+    many forward passes it is made of.
     """
 
     weight_u: Tensor

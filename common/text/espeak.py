@@ -1,7 +1,6 @@
 """An embedded speaker, eSpeak NG: speech of a text with the times of its phones and words, and a text's phones.
 
-The library and its data come with the PyPI package ``espeakng-loader``. It runs in a separate process
-(`espeak_process.py`), because some texts crash it.
+The library comes with the package ``espeakng-loader`` and runs in a process of its own, as some texts crash it.
 """
 
 import base64
@@ -74,10 +73,7 @@ class EspeakSpeech:
 
 
 class Clause(NamedTuple):
-    """A clause as eSpeak splits a text: its text, and the names of each word's phones, with stress and length.
-
-    A phone without a name is a pause or a link to the next one.
-    """
+    """A clause of a text, and the names of each word's phones; one without a name is a pause or a link."""
 
     text: str
     words: list[list[str]]
@@ -107,10 +103,7 @@ class Library:
         self.sampling_rate = int(rate)  # Hz; 22050
 
     def ask(self, function: str, text: str, speaker: "Speaker") -> dict[str, Any]:
-        """What `espeak_process` answers about a text.
-
-        Raises InputError where the library crashes or does not end, and for a language that it lacks.
-        """
+        """What `espeak_process` answers about a text; InputError where it crashes, or lacks the language."""
         settings = (speaker.voice, speaker.words_per_minute, speaker.pitch, speaker.pitch_range)
         with self._lock:
             if self._process.poll() is not None:
@@ -136,10 +129,7 @@ _load = cache(lambda process, task: Library())  # a process that has forked star
 
 
 def library(task: str) -> Library:
-    """The library to "say" or to "read" texts; separate ones, since reading a text can change how the next is said.
-
-    It is loaded at the first call of any thread; raises InputError if it is missing or cannot be loaded.
-    """
+    """The library to "say" or to "read" texts; separate ones, since reading a text can change how the next is said."""
     with _loading:
         return _load(os.getpid(), task)
 
@@ -192,10 +182,7 @@ class Speaker:
 
 
 def transcribe(text: str, *, language: str) -> list[Clause]:
-    """Transcribe ``text`` in a language (a tag such as "de"); phones between `GIVEN` are kept as they are.
-
-    Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
-    """
+    """Transcribe ``text`` in a language (a tag such as "de"); phones between `GIVEN` stay. Raises InputError."""
     begin, end = GIVEN
     text = text.replace("[[", "[ [").replace(begin, "[[").replace(end, "]]")
     clauses = library("read").ask("read", text, Speaker(language))["clauses"]
@@ -223,10 +210,9 @@ def unlinked(name: str) -> str:
 
 
 def symbols_of(name: str) -> tuple[tuple[str, int], ...]:
-    """eSpeak's name of a phone as symbols of the set `ipa`, each with its share of the phone's duration.
+    """eSpeak's name of a phone as symbols of the set `ipa`, each with its share of the duration.
 
-    Stress is dropped; diphthongs, r-colored vowels and syllabic consonants are split; a long vowel keeps one
-    symbol and counts twice: ``ˈɑːɹ`` -> (("ɑ", 2), ("ɹ", 1)).
+    Stress is dropped, diphthongs are split, and a long vowel counts twice: ``ˈɑːɹ`` -> (("ɑ", 2), ("ɹ", 1)).
     """
     symbols: list[tuple[str, int]] = []
     for letter in unlinked(name):
@@ -293,10 +279,7 @@ def _absorb_links(spans: list[_Span], samples: np.ndarray) -> list[_Span]:
 
 
 def _split_late_phones(spans: list[_Span], *, sampling_rate: int) -> list[_Span]:
-    """Give a final ``l`` its part of the vowel before it.
-
-    The library makes a vowel and the ``l`` that closes its syllable together and reports the ``l`` at the end.
-    """
+    """Give a final ``l``, which the library reports too late, its part of the vowel before it."""
     shared: list[_Span] = []
     for span in spans:
         late = span.symbols == (("l", 1),) and span.end - span.start < _LATE_S * sampling_rate
@@ -324,10 +307,7 @@ def _begin_at_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate
 
 
 def _marked(spans: list[_Span], text: str) -> list[_Span]:
-    """Spans of the code points of eSpeak's phones, with the boundaries and marks between them, in pauses if any.
-
-    A last mark stands within the last phone.
-    """
+    """Spans of the code points of eSpeak's phones, with the boundaries and marks between them, in pauses if any."""
     marked: list[_Span] = []
     for span, after in itertools.zip_longest(spans, spans[1:]):
         letters = canonical_phone(span.name.replace(*_SOFT_SIGN))

@@ -1,11 +1,8 @@
-"""eSpeak NG's library in a separate process, so that a text that crashes it doesn't end the command.
+"""eSpeak NG's library in a separate process: ``python -I espeak_process.py LIBRARY DATA``; it needs no other file.
 
-    python -I espeak_process.py LIBRARY DATA
-
-It is run by its path and needs no other file. The first line on standard output is the sampling rate. Then every line
-on standard input is a request in JSON, ``[function, text, voice, words_per_minute, pitch, pitch_range]``, and is
-answered by a line of JSON. It ends when standard input does. Samples depend on the text and the settings alone: the
-voice's flutter and roughness, whose phases continue from one utterance to the next, are off.
+The first line on standard output is the sampling rate. Then every line on standard input is a request in JSON,
+``[function, text, voice, words_per_minute, pitch, pitch_range]``, which a line of JSON answers. Samples depend on these
+alone: the voice's flutter and roughness, whose phases continue from one utterance to the next, are off.
 """
 
 import base64
@@ -104,10 +101,9 @@ class _Espeak:
             definitions = dict.fromkeys(tags, definition) | definitions
         if voice.lower() not in definitions:
             wanted, tags = voice.lower(), sorted(definitions)
+            named = re.compile(rf"^name\s+{re.escape(wanted)}\b", re.IGNORECASE | re.MULTILINE)
             near = [tag for tag in tags if tag.split("-")[0] == wanted.split("-")[0]]
-            near = near or [
-                tag for tag in tags if re.search(rf"^name\s+{re.escape(wanted)}\b", definitions[tag], re.I | re.M)
-            ]
+            near = near or [tag for tag in tags if named.search(definitions[tag])]
             near = near or [tag for tag in tags if tag[:1] == wanted[:1] and "-" not in tag]
             raise ValueError(
                 f"eSpeak NG has no voice {voice[:20]!r}; it has {', '.join(near or ['en-us', 'de', '...'])}"
@@ -124,10 +120,7 @@ class _Espeak:
         return {"phones": self._phones, "samples": base64.b64encode(b"".join(self._samples)).decode()}
 
     def read(self, text: str) -> dict[str, Any]:
-        """The clauses of a text with each word's phones; the library moves a pointer to where the next one begins.
-
-        What stands in double brackets is phones in the library's own letters.
-        """
+        """The clauses of a text with each word's phones; the library's own letters stand in double brackets."""
         if "[[" in text and not self._reads_phones:  # a switch that nothing but speaking sets
             self._library.espeak_Synth(b" ", ctypes.c_size_t(2), 0, 1, 0, _UTF8 | _PHONEMES, None, None)
             self._reads_phones = True

@@ -23,7 +23,8 @@ from common.text.input_checks import check_kind, check_length, check_markup, des
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.english.english import with_accents
-from common.text.normalization.published.numbers import expand_currency
+from common.text.normalization.multilingual import number_reader
+from common.text.normalization.published.reading import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
 from common.text.ssml import Span
@@ -60,15 +61,11 @@ class EmptyTextError(InputError):
 class TextFrontEnd:
     """Transcripts to ids and back, for one ``TextConfig``.
 
-    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``, for the lists of a new training) or are
-    left out and returned with their counts (``"drop"``, for what a trained voice reads). Words of a ``lexicon``, which
-    was read for this config, are said by its phones, and emoji by their names with ``read_emoji``.
+    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted
+    (``"drop"``). Words of a ``lexicon`` are said by its phones, and emoji by their names with ``read_emoji``.
 
-    Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with characters or the reverse, and for
-    phonological features without their table.
-
-    Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick, and with
-    ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
+    Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick and may draw, so a
+    dataset cleans once and encodes once an epoch.
     """
 
     def __init__(
@@ -80,18 +77,13 @@ class TextFrontEnd:
         read_emoji: bool = False,
     ) -> None:
         if config.input_type == "pf" and not config.phone_features:
-            raise InputError(
-                "input type 'pf' reads phones as phonological features, and the table of them is missing; give "
-                "--phone-features FILE"
-            )
+            raise InputError("input type 'pf' reads features; the table of them is missing; give --phone-features FILE")
         features = phone_features(config.phone_features) if config.phone_features else None
         table = get_symbol_table(config.symbol_set, config.labels) if features is None else features.table
         self._phones = config.input_type in ("phone", "pf")
         if table.phones != self._phones:
-            raise InputError(
-                f"symbol set {config.symbol_set!r} holds {'phones' if table.phones else 'characters'}, "
-                f"but the input type is {config.input_type!r}"
-            )
+            held = f"symbol set {config.symbol_set!r} holds {'phones' if table.phones else 'characters'}"
+            raise InputError(f"{held}, but the input type is {config.input_type!r}")
         self.config = config
         self.symbols = list(table.symbols)  # in order of their ids
         self.symbol_set = table.name
@@ -105,6 +97,8 @@ class TextFrontEnd:
         self._read_emoji = read_emoji
         self._given_phones = self._phones and config.g2p is None  # the text is phones already
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
+        reads_text = config.g2p is not None and not self._cleaners
+        self._read_numbers = (number_reader(config.g2p_language) if reads_text else None) or str
         self._cleans = bool(self._cleaners) and not self._given_phones
         self._published = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
         self._per_word = self._published and TACOTRON2 not in config.cleaners
@@ -117,28 +111,22 @@ class TextFrontEnd:
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
 
     def __reduce__(self) -> tuple:
-        rebuild = partial(
-            TextFrontEnd,
-            unknown_symbols="drop" if self._drop else "error",
-            lexicon=self._lexicon,
-            read_emoji=self._read_emoji,
-        )
+        unknown, lexicon, emoji = "drop" if self._drop else "error", self._lexicon, self._read_emoji
+        rebuild = partial(TextFrontEnd, unknown_symbols=unknown, lexicon=lexicon, read_emoji=emoji)
         return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
-        words = text
+        words = self._read_numbers(text)
         for cleaner in self._cleaners:
             words = cleaner(words)
         keeps_accents = self.config.g2p is not None and ENGLISH_V3 in self.config.cleaners
         return with_accents(words, text) if keeps_accents and not text.isascii() else words
 
     def clean(self, text: str) -> str:
-        """The text as it will be encoded: written out by the cleaners (characters), or single spaces (phones).
+        """The text as it will be encoded: written out by the cleaners, phones separated by single spaces.
 
-        With published cleaners, currency is written out first and then every space-separated word is cleaned on
-        its own, words in curly braces not at all. Published voices were trained so; it is why "5 pm" stays
-        "five pm" there. ``english_cleaners_v3`` reads all of the text, Tacotron 2's cleaners all of it but curly
-        braces. With ``g2p`` a text becomes phones here.
+        With published cleaners, currency is written out first and then every word is cleaned by itself, as published
+        voices were trained: "5 pm" is "five pm". With ``g2p`` a text becomes phones here.
         """
         written = self._written_out(text)
         return written if self.config.g2p is None else " ".join(sound.symbol for sound in self._say(written))
@@ -159,11 +147,8 @@ class TextFrontEnd:
     def read(self, text: str, *, where: str = "") -> tuple[str, Counter[str]]:
         """What ``clean`` gives of a text that may be spoken, and the characters that it leaves out.
 
-        ``where`` names the text's source in errors.
-
-        Raises ``InputError`` for a text or a word that is too long, for markup, for spelling where the voice reads
-        phones and the reverse, for characters that the cleaners would lose, unless they are to be dropped, and where
-        eSpeak NG fails.
+        Raises ``InputError``, naming ``where``, for a text that is too long, has markup, is spelling where the voice
+        reads phones or the reverse, and for characters that the cleaners would lose, unless they are to be dropped.
         """
         text = self._with_given_names(text)
         removed, dropped = self._check(text, where=where)
@@ -194,11 +179,9 @@ class TextFrontEnd:
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
 
-        With ``p_arpabet`` every word becomes phones; or, with ``draw`` (numbers from 0 to 1, one a word), those for
-        which it gives less than that.
-
-        Raises ``InputError`` as ``read``, for a transcript of which nothing is left, and for symbols outside the set
-        unless they are to be dropped.
+        With ``p_arpabet`` every word becomes phones; with ``draw``, numbers from 0 to 1, those for which it is below
+        that. Raises ``InputError`` as ``read``, for an empty transcript, and for unknown symbols unless they are to be
+        dropped.
         """
         return list(self.encode_words([Span(text)], where=where, draw=draw).ids)
 
@@ -234,11 +217,10 @@ class TextFrontEnd:
         return torch.tensor(ids) if self._vectors is None else self._vectors[list(ids)]
 
     def encode_words(self, spans: Sequence[Span], *, where: str = "", draw: RandomNumbers | None = None) -> EncodedText:
-        """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words that they say.
+        """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words between spaces that they
+        say.
 
-        Words are those between spaces. What is read of a word may be several ("$3.50"), which are all its own; words
-        that cannot be told apart in what is read are one. A span with a source is one word, and with an alphabet its
-        text is phones. Raises InputError as ``encode``, and for phones that the voice does not read.
+        Words that cannot be told apart in what is read are one. A span with a source is one word.
         """
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after

@@ -44,14 +44,10 @@ class SpokenSymbol(NamedTuple):
 
 
 def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[SpokenSymbol]:
-    """The phones of ``text`` as eSpeak NG would say it; none for a text of which nothing is said.
+    """The phones of ``text`` as eSpeak NG would say it, `sil` at both ends; none for a text of which nothing is said.
 
-    Silence (`sil`) stands at both ends. Marks that end clauses are kept, `#` stands between words and `sp` for a pause
-    within a clause; a set without `#` and marks (`ipa`) has `sp` for every pause. Phones in curly braces stay as they
-    are: ``{m ˈ y l ɐ} kommt``. The set `espeak` has what Piper reads: eSpeak's own phones, and `#` between words and
-    after marks alone.
-
-    Raises InputError if eSpeak NG has no such language, or its library is missing.
+    Marks that end clauses stay, `#` stands between words and `sp` for a pause; the set `ipa` has `sp` for every pause.
+    Phones in curly braces stay: ``{m ˈ y l ɐ} kommt``. Raises InputError for a language that eSpeak NG lacks.
     """
     if table.name not in G2P_SETS:
         raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {', '.join(G2P_SETS)}")

@@ -43,24 +43,23 @@ def check_markup(text: str, *, where: str) -> None:
     """Refuse tags and entities, which would be read aloud, by InputError."""
     if ("<" in text or "&" in text) and (found := _MARKUP.search(text)):
         tag = quote(found[0])
+        advice = "leave it out, or put spaces around < and > that are text"
         raise InputError(
-            f"{quote(text, around=found[0])}: {tag} is markup, which is not supported{at(where)}; leave it out, or put "
-            "spaces around < and > that are text"
+            f"{quote(text, around=found[0])}: {tag} is markup, which is not supported{at(where)}; {advice}"
         )
 
 
 def check_kind(text: str, config: TextConfig, table: SymbolTable, *, where: str) -> None:
     """Refuse by InputError spelling for a voice that reads phones, and phones for one that makes them of spelling."""
     if config.g2p is None and table.name in G2P_SETS and _is_spelling(text, table):
-        raise InputError(
-            f"{quote(text)}: looks like text, but the voice reads phones of {table.name}{at(where)}; add --g2p espeak "
-            f"(and --g2p-language, unless {config.g2p_language}), or separate the phones by spaces"
+        advice = (
+            f"add --g2p espeak (and --g2p-language, unless {config.g2p_language}), or separate the phones by spaces"
         )
+        what = f"looks like text, but the voice reads phones of {table.name}"
+        raise InputError(f"{quote(text)}: {what}{at(where)}; {advice}")
     if config.g2p is not None and (_are_phones(text, table) or is_ipa(text)):
-        raise InputError(
-            f"{quote(text)}: looks like phones, but the voice reads text{at(where)}; for a list of phones add --g2p "
-            "none (in training: --transcript-type phones), or put them in curly braces"
-        )
+        advice = "for a list of phones add --g2p none (in training: --transcript-type phones), or use curly braces"
+        raise InputError(f"{quote(text)}: looks like phones, but the voice reads text{at(where)}; {advice}")
 
 
 def _is_spelling(text: str, table: SymbolTable) -> bool:

@@ -20,10 +20,7 @@ _LEAST_WORDS = 3  # of a language, by which it is known
 
 
 def guess_language(texts: Iterable[str], *, expected: str = "en") -> str:
-    """The tag of eSpeak NG for the language of most of the texts, empty where their words do not tell.
-
-    The texts hold twice as many of its words as of the ``expected`` language's, or if it is that, as of any other's.
-    """
+    """The tag of eSpeak NG for the language of the texts, "" unless twice as many words are of it."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(_evidence(text))
@@ -59,11 +56,7 @@ def language_of(config: TextConfig) -> str:
 
 
 def refuse_rewritten_letters(texts: Mapping[str, str], config: TextConfig) -> None:
-    """Check that English cleaners rewrite no letters of texts, by the lines of a list that hold them.
-
-    Raises:
-        InputError: they would, and the texts are not known to be English.
-    """
+    """Refuse letters that English cleaners would rewrite in texts by their lines, unless they are English."""
     if line := _describe_rewritten(texts, config, found=guess_language(texts.values(), expected=language_of(config))):
         raise InputError(line)
 

@@ -25,11 +25,7 @@ _VOICELESS = frozenset("P T K F TH p t k f θ".split())
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Words and their phones as symbols of a voice: ``{"nvidia": ("EH0", "N", ...)}``.
-
-    Words with a capital after their first letter ("US", "iPad") are kept and compared as they are written, others in
-    lower case.
-    """
+    """Words (in lower case, but for "US", "iPad") and their phones as symbols: ``{"nvidia": ("EH0", "N")}``."""
 
     entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -87,11 +83,8 @@ def _ending(phones: tuple[str, ...]) -> tuple[str, ...]:
 def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
     """The lexicon of a UTF-8 file for a voice: lines ``word<tab>phones``, or ``word<tab>phones<tab>ipa``.
 
-    Phones are IPA, or ARPAbet if all are capitals; the third column, ``ipa`` or ``arpabet``, says it. Lines that begin
-    with ``#``, what follows a space and ``#`` after the word, and empty lines are comments.
-
-    Raises InputError, by file and line, for what cannot be read, a word with spaces, a phone that the alphabet or the
-    voice lacks, a word that stands twice with different phones, no word at all, and a voice that takes no phones.
+    Phones are IPA, or ARPAbet if all are capitals, unless the third column says it. Raises InputError, by file and
+    line.
     """
     if config.input_type != "char" and config.g2p is None:
         raise InputError(f"{path}: the voice reads phones alone, so there are no words to look up; add --g2p espeak")

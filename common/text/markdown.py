@@ -47,10 +47,8 @@ _read_inline, _read_tags = rules("markdown"), rules("html")
 def read_text(text: str, *, where: str = "", language: str = "en", markdown: bool = True) -> list[Item]:
     """What a text says, in order: SSML as `read_markup` reads it, other text without the signs of HTML and Markdown.
 
-    Headings, items of lists and rows of tables are sentences of their own, and ``[pause:1s]`` is silence. Curly braces
-    stay only around phones. LaTeX formulas are read in English. With ``markdown=False``, Markdown's signs are text.
-
-    Raises InputError as `read_markup`, for a text with elements that only SSML has.
+    ``[pause:1s]`` is silence, curly braces stay only around phones, and LaTeX formulas are read in English. With
+    ``markdown=False``, Markdown's signs are text. Raises InputError as `read_markup`.
     """
     if has_markup(text):
         try:

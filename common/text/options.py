@@ -149,11 +149,7 @@ class TextOverrides:
 def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextConfig:
     """The front end of a new voice; ``speakers`` are names in order of their ids.
 
-    Phones that are given are not cleaned. A language asks for ``g2p``, with which a set of characters, the default,
-    gives way to the set for eSpeak NG's phones.
-
-    Raises:
-        InputError: options that do not fit together, a file that cannot be read, or an unknown language.
+    A language asks for ``g2p``, and that for a set of phones. Raises InputError for options that do not fit together.
     """
     values: dict[str, Any] = {
         name: getattr(options, _RENAMED.get(name, name))
@@ -209,10 +205,7 @@ def check_language_tag(language: str, *, option: str) -> None:
 
 
 def options_of_text(config: TextConfig) -> dict[str, Any]:
-    """Defaults of TextOptions that describe the front end of a voice to start from, whose unknown symbols are dropped.
-
-    The type of transcripts is of the lists, not of the voice, and speakers are no option.
-    """
+    """Defaults of TextOptions that describe the front end of a voice to start from."""
     names = ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language", *_RENAMED)
     options: dict[str, Any] = {_RENAMED.get(name, name): getattr(config, name) for name in names}
     for name in ("cmudict", "heteronyms"):
@@ -228,14 +221,7 @@ def options_of_text(config: TextConfig) -> dict[str, Any]:
 
 
 def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
-    """A trained voice's front end with the overrides that are given.
-
-    Cleaners follow where the voice begins or ceases to read English text. A line on stderr warns of a language that
-    the voice has not learned.
-
-    Raises:
-        InputError: overrides that do not fit the voice, a file that cannot be read, or an unknown language.
-    """
+    """A trained voice's front end with the overrides that are given; raises InputError for those that do not fit it."""
     changes: dict[str, Any] = {
         name: getattr(overrides, name)
         for name in ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language")

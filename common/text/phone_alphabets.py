@@ -32,20 +32,15 @@ def alphabet_of(phones: str) -> str:
 
 
 def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: str = "") -> list[str]:
-    """Phones in ``alphabet`` (``ipa`` or ``arpabet``) as the symbols that the voice reads.
+    """Phones in ``alphabet`` (``ipa`` or ``arpabet``) as the symbols that the voice reads; raises InputError.
 
-    Stress stands before its vowel, and is left out with length where the voice has no symbols for them. ARPAbet's
-    vowels get stress from IPA; where none is marked, the first full vowel has it.
-
-    Raises InputError for no phones, a phone that the alphabet or the voice lacks, and a voice of other phones.
+    Stress stands before its vowel; where ARPAbet's is not marked, the first full vowel has it.
     """
     table = get_symbol_table(config.symbol_set)
     to_ipa = table.name in G2P_SETS
     if not to_ipa and table.phones and table.name != "arpabet":
-        raise InputError(
-            f"{shown(phones)}{at(where)}: the voice reads phones of {table.name}, and IPA and ARPAbet are not "
-            "converted to them; write the phones of its set as its text"
-        )
+        what = f"the voice reads phones of {table.name}, to which IPA and ARPAbet are not converted"
+        raise InputError(f"{shown(phones)}{at(where)}: {what}; write its phones as its text")
     given = phones.upper() if alphabet == "arpabet" else _plain(canonical_phone(phones).strip().strip("/[]"))
     if not given.strip():
         raise InputError(f"{shown(phones)}{at(where)}: no phones; expected such as {_EXAMPLES[alphabet]}")

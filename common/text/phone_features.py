@@ -1,7 +1,6 @@
-"""Phones as vectors of phonological features, by a table that is read from a file and stored in the TextConfig.
+"""Phones as vectors of phonological features, by a table such as panphon's ``ipa_all.csv`` (Mortensen et al. 2016).
 
-The table is CSV, or has tabs: a header with a first column of any name and the features' names, then a row for each
-phone, of +, - and 0, or of numbers. That of panphon (Mortensen et al. 2016), ``ipa_all.csv``, is one.
+It is CSV, or has tabs: a header, then a row for each phone, of +, - and 0, or of numbers.
 """
 
 import csv
@@ -29,10 +28,7 @@ class PhoneFeatures:
 
 
 def read_phone_features(path: Path) -> tuple[str, ...]:
-    """The table of a file, as TextConfig.phone_features holds it: lines with tabs.
-
-    Raises InputError, by the file's line, for what is no such table, or a phone that has two vectors.
-    """
+    """The table of a file as TextConfig.phone_features holds it, lines with tabs; raises InputError."""
     text = read_text(path)
     rows = csv.reader(text.splitlines(), delimiter="\t" if "\t" in text.partition("\n")[0] else ",")
     header = [cell.strip() for cell in next(rows, [])]
@@ -46,9 +42,8 @@ def read_phone_features(path: Path) -> tuple[str, ...]:
         except ValueError as error:
             raise InputError(f"{path}:{number}: {shown(','.join(row))}: expected +, -, 0 or a number") from error
         if row and (len(row) != len(header) or phone.split() != [phone]):
-            raise InputError(
-                f"{path}:{number}: {len(row)} columns of {shown(phone)}, the header has {len(header)}; {_EXPECTED}"
-            )
+            what = f"{len(row)} columns of {shown(phone)}, the header has {len(header)}"
+            raise InputError(f"{path}:{number}: {what}; {_EXPECTED}")
         if row and found.setdefault(phone, numbers) != numbers:
             raise InputError(f"{path}:{number}: {shown(phone)} has other features in a line before; keep one of them")
     if not found:

@@ -1,8 +1,4 @@
-"""How a span is said, and the values of SSML's <prosody>, <emphasis> and <break>.
-
-Values are given as the attributes of an element; functions raise ValueError with a line that names element, attribute,
-what was expected and what was given.
-"""
+"""How a span is said, and the values of SSML's <prosody>, <emphasis> and <break>; ValueError for others."""
 
 import re
 from collections.abc import Mapping

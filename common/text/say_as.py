@@ -5,8 +5,7 @@ import re
 from collections.abc import Callable
 
 from common.text.normalization.english.characters import plain_characters, unread_characters
-from common.text.normalization.english.counts import read_fractions
-from common.text.normalization.english.dates import MONTHS, read_times
+from common.text.normalization.english.counts import MONTHS, read_fractions, read_times
 from common.text.normalization.english.english import read_english
 from common.text.normalization.english.pronunciation import spell
 from common.text.normalization.numbers import digits, number_words, ordinal, two_digits, year
@@ -22,11 +21,7 @@ _MONTH_NAMES = {name[:n]: number for number, name in enumerate(MONTHS, 1) for n 
 
 
 def read_as(text: str, *, kind: str, form: str | None = None) -> str:
-    """The words of ``text`` as a ``kind`` of ``KINDS``; ``form`` is the format of a date or time.
-
-    Raises ValueError, whose text says what was expected, for a text that is no such thing and for an unknown kind or
-    format.
-    """
+    """The words of ``text`` as a ``kind`` of ``KINDS`` with the format ``form``; ValueError says what was expected."""
     if kind not in KINDS:
         raise ValueError(f"expected interpret-as one of {', '.join(KINDS)}, got {kind!r}")
     formats = {"date": DATE_FORMATS, "time": TIME_FORMATS}.get(kind, ())

@@ -1,7 +1,4 @@
-"""Long texts as utterances: one sentence each, or several, and the silence that punctuation asks for after each.
-
-Everything here takes time in proportion to the text's length, whatever the text.
-"""
+"""Long texts as utterances, in time proportional to their lengths, and the silence that punctuation asks for."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -73,8 +70,7 @@ def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX
     """Every sentence alone, or with ``longest`` sentences together up to so many characters.
 
     A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than ``most``
-    characters is cut at clauses, else before conjunctions, else at spaces, else anywhere but in what is never cut. What
-    holds nothing to say ("...") stays with its neighbor. Nothing but white space is lost.
+    characters is cut at clauses, else before conjunctions, else at spaces. Nothing but white space is lost.
     """
     splitter = _Splitter(longest, most)
     for item in items:

@@ -15,10 +15,7 @@ ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a 
 
 @dataclass(frozen=True)
 class Span:
-    """Text in one style: what the front end reads.
-
-    Spans of an utterance follow each other as they stand: the spaces between words are in their texts.
-    """
+    """Text in one style, with the spaces to the next span."""
 
     text: str  # of a <sub> its alias, of a <say-as> the words
     style: Style = NEUTRAL
@@ -92,11 +89,10 @@ def is_ssml(text: str) -> bool:
 
 
 def read_markup(text: str, *, where: str = "", language: str = "en") -> list[Item]:
-    """What a text in SSML 1.1 says, in order; of a text without its tags the text itself.
+    """What a text in SSML 1.1 says, in order, to a voice of a ``language``; of a text without its tags the text itself.
 
-    ``language`` is the voice's, ``where`` names the text's source in errors.
-
-    Raises InputError, with line and column, for markup that is not well-formed, not supported or out of range.
+    Raises InputError, with ``where``, line and column, for markup that is not well-formed, not supported or out of
+    range.
     """
     return _Reader(language).read(text, where=where) if has_markup(text) else [Span(text)]
 

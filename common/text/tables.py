@@ -1,4 +1,4 @@
-"""The tables of words.txt, symbols.txt and languages.txt, and the rules of rules.txt."""
+"""The tables of words.txt, symbols.txt, languages.txt and normalization/languages, and the rules of rules.txt."""
 
 import re
 from functools import cache
@@ -6,12 +6,13 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _NAMES = ("normalization/words.txt", "normalization/rules.txt", "symbols.txt", "languages.txt")
-_TEXT = "\n\n".join((_HERE / name).read_text(encoding="utf-8") for name in _NAMES)
+_FILES = (*(_HERE / name for name in _NAMES), *sorted((_HERE / "normalization" / "languages").glob("*.txt")))
+_TEXT = "\n\n".join(path.read_text(encoding="utf-8") for path in _FILES)
 _TABLES = {
     name: (table, signs)
     for name, signs, table in re.findall(r"^\[(\w+)(?: (\S+))?\]\n([^\n]+(?:\n[^\n]+)*)", _TEXT, re.MULTILINE)
 }
-_NAMED = re.compile(r"<(\w+)(?::(lower|upper))?>")
+_NAMED = re.compile(r"(?<!\?P)<(\w+)(?::(lower|upper))?>")
 
 
 def table_text(name: str) -> str:
@@ -31,10 +32,10 @@ def word_table(name: str) -> dict[str, str]:
     return {key: words.rstrip() for key, words in entries}
 
 
-def rule_lines(name: str) -> tuple[list[tuple[re.Pattern, str]], str]:
-    """Lines ``pattern => words``, in the order in which they apply, and the signs that texts for them hold, if any."""
+def rule_lines(name: str, *, language: str = "") -> tuple[list[tuple[re.Pattern, str]], str]:
+    """Lines ``pattern => words`` for a ``language`` in place of LANG, and the signs that texts for them hold."""
     text, signs = _TABLES[name]
-    pairs = (line.split(" => ") for line in text.split("\n"))
+    pairs = (line.split(" => ") for line in text.replace("LANG", language).split("\n"))
     return [(compiled(pattern), words.removeprefix('"').removesuffix('"')) for pattern, words in pairs], signs
 
 

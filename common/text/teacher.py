@@ -29,8 +29,7 @@ def read_teacher(path: Path) -> StoredTeacher:
 
 
 def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str] | None:
-    """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone,
-    and what it did with unknown symbols.
+    """The front end, and what it did with unknown symbols, of the teacher that made a folder of ``durations``.
 
     None where ``text`` is neither the default nor the teacher's, and where the durations are from elsewhere.
     """

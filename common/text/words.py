@@ -70,10 +70,7 @@ class Spoken:
 
 
 def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
-    """The words between spaces of the joined spans, and the spaces after the last one.
-
-    A span with a source is one word, together with what is written to it: ``WWW's``.
-    """
+    """The words between spaces of the joined spans, a span with a source as one, and the spaces after the last one."""
     joined = "".join(span.text for span in spans)
     owners = [index for index, span in enumerate(spans) for _ in span.text]
     words: list[Written] = []
@@ -87,10 +84,7 @@ def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
 
 
 def written_phones(spans: Sequence[Span], *, between: Container[str]) -> tuple[list[Written], str]:
-    """Words of spans of phones, separated by boundaries, silences and marks (``between``), and the spaces at the end.
-
-    Where no boundary is written and phones are written together ("kæt dɔɡ"), words are between spaces.
-    """
+    """Words of spans of phones, separated by what is ``between`` or, if joined, by spaces, and the last spaces."""
     written, after = written_words(spans)
     boundaries = [word.reading in between for word in written]
     together = any(_is_together(word.reading) for word, boundary in zip(written, boundaries) if not boundary)
@@ -133,9 +127,8 @@ def _displayed(spans: Sequence[Span], text: str, owners: Sequence[int]) -> tuple
 def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
     """Which words each part of ``said`` is from: words ``first`` to ``last``, never decreasing.
 
-    ``alone`` has for each word the parts that say it when it stands alone. A part belongs to the word that most of its
-    letters are from, by the edits that turn the words said alone into ``said``. A word that is left without a part
-    shares one.
+    ``alone`` has the parts of each word when it is said alone. A part belongs to the word that most of its letters are
+    from, by the edits between both; a word that is left without a part shares one.
     """
     if [part for parts in alone for part in parts] == list(said):
         return [(index, index) for index, parts in enumerate(alone) for _ in parts]
@@ -162,8 +155,7 @@ def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
 def _letters_by_word(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Counter[int]]:
     """Weigh, for each part of ``said``, the words that its letters are from: equal parts first, then letters between.
 
-    Added letters belong to the word before them, to a sign between two words that has no reading alone ("3 - 5"), or,
-    of an article, to the next word ("George VI").
+    Added letters belong to the word before, to a sign that has no reading alone ("3 - 5"), or, of "the", to the next.
     """
     parts = list(chain.from_iterable(alone))
     words = [index for index, own in enumerate(alone) for _ in own] or [0]
@@ -190,10 +182,7 @@ def _letters_by_word(alone: Sequence[Sequence[str]], said: Sequence[str]) -> lis
 
 
 def owners_of_tokens(read_alone: Sequence[list[str]], tokens: Sequence[str]) -> list[Owner | None]:
-    """The written words that each token of the read text comes from, None for punctuation.
-
-    ``read_alone`` has the tokens of each written word when it is read alone.
-    """
+    """The written words of each token of the read text, None for punctuation; ``read_alone`` has each word's tokens."""
     if [token for parts in read_alone for token in parts] == list(tokens):
         return [(index, index) for index, parts in enumerate(read_alone) for _ in parts]
     alone = [list(filter(None, map(_letters, parts))) for parts in read_alone]
@@ -252,9 +241,8 @@ def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], st
     for sound in sounds:
         if sound.word >= 0:
             groups.setdefault((sound.part, sound.word), []).append(sound)
-    return [
-        (group, "".join(sound.symbol for sound in group).translate(_STRESS_AND_LENGTH)) for group in groups.values()
-    ]
+    said = ((group, "".join(sound.symbol for sound in group)) for group in groups.values())
+    return [(group, phones.translate(_STRESS_AND_LENGTH)) for group, phones in said]
 
 
 def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> list[Owner | None]:

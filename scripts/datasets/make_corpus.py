@@ -18,8 +18,7 @@ import numpy as np
 import torch
 
 from common.audio.decoding import decode
-from common.audio.levels import find_sound
-from common.audio.loudness import loudness_meter
+from common.audio.levels import find_sound, loudness_meter
 from common.audio.wav import check_wav, save_wav
 from common.cli import ArgumentParser, run
 from common.errors import AudioError, InputError, OptionError, OutputError, shown

@@ -1,54 +1,36 @@
-"""Numbers in words: cardinals, ordinals, years, decades, decimals and single digits.
-
-A whole number is an int or its digits: 1905, "1905" or "1,905".
-"""
+"""Numbers in words, of an int or its digits ("1,905"): cardinals, ordinals, years, decades, decimals and digits."""
 
 from functools import lru_cache
 
-from common.text.tables import table_text, word_table
+from common.errors import InputError
 
-_BELOW_20 = table_text("below_20").split()
-_TENS_WORDS = ["", "", *table_text("tens").split()]
-_SCALES = ("", "thousand", "million", "billion", "trillion", "quadrillion")
-_IRREGULAR_ORDINALS = word_table("irregular_ordinals")
-LARGEST = 10 ** (3 * len(_SCALES)) - 1  # the largest number that has a name here; others are read digit by digit
+_DIGITS = "zero one two three four five six seven eight nine".split()
+LARGEST = 10**18 - 1  # longer numbers are read digit by digit
+
+
+@lru_cache(maxsize=65536)
+def named(number: int, *, language: str = "en", to: str = "cardinal") -> str:
+    """What num2words calls a number: 1234 -> "one thousand, two hundred and thirty-four"."""
+    try:
+        from num2words import num2words  # here, as a text without numbers needs none
+    except ImportError as error:
+        raise InputError("numbers in words need the package num2words: pip install num2words") from error
+    return str(num2words(number, lang=language, to=to))
 
 
 def _whole(number: int | str) -> int:
     return int(number.replace(",", "")) if isinstance(number, str) else number
 
 
-def _below_thousand(number: int) -> str:
-    hundreds, rest = divmod(number, 100)
-    words = [f"{_BELOW_20[hundreds]} hundred"] if hundreds else []
-    if rest:
-        tens, units = divmod(rest, 10)
-        words.append(_BELOW_20[rest] if rest < 20 else _TENS_WORDS[tens] + (f" {_BELOW_20[units]}" if units else ""))
-    return " and ".join(words)
-
-
-@lru_cache(maxsize=65536)
-def cardinal(number: int | str) -> str:
+def cardinal(number: int | str, *, to: str = "cardinal") -> str:
     """104 -> "one hundred and four"; digit by digit above ``LARGEST``."""
     number = _whole(number)
-    if number < 20:
-        return _BELOW_20[number]
-    if number > LARGEST:
-        return digits(str(number))
-    groups = []  # of three digits, the last first
-    for scale, name in enumerate(_SCALES):
-        if group := number // 1000**scale % 1000:
-            groups.append(f"{_below_thousand(group)} {name}".strip())
-    if 0 < number % 1000 < 100 and len(groups) > 1:
-        groups[0] = "and " + groups[0]
-    return " ".join(reversed(groups))
+    return digits(str(number)) if number > LARGEST else named(number, to=to).replace("-", " ").replace(",", "")
 
 
 def ordinal(number: int | str) -> str:
     """22 -> "twenty second"."""
-    head, _, last = cardinal(number).rpartition(" ")
-    regular = last[:-1] + "ieth" if last.endswith("y") else last + "th"
-    return f"{head} {_IRREGULAR_ORDINALS.get(last, regular)}".strip()
+    return cardinal(number, to="ordinal")
 
 
 def year(number: int | str) -> str:
@@ -75,7 +57,7 @@ def written_year(text: str) -> str:
 
 def digits(text: str) -> str:
     """Every digit of ``text`` by itself: "0958" -> "zero nine five eight"; other characters are skipped."""
-    return " ".join(_BELOW_20[int(character)] for character in text if character in "0123456789")
+    return " ".join(_DIGITS[int(character)] for character in text if character in "0123456789")
 
 
 def identifier(text: str) -> str:

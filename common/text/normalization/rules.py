@@ -1,7 +1,7 @@
 """Applies rules of rules.txt, which says how they are written, to numbers, signs and abbreviations of a text."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from common.text.normalization import numbers
@@ -16,11 +16,19 @@ _OPTIONAL = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
 
 
+Functions = Mapping[str, Callable[[Any], Any]]
+
+
 def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str]:
     """A function that applies the rules of these names to a text; ``functions`` are those that the rules name."""
+    return rules_of(names, functions)
+
+
+def rules_of(names: Sequence[str], functions: Functions, *, language: str = "") -> Callable[[str], str]:
+    """`rules`, with a ``language`` in place of LANG."""
     lists = []
     for name in names:
-        lines, signs = rule_lines(name)
+        lines, signs = rule_lines(name, language=language)
         steps = [(pattern, _replacement(words, functions)) for pattern, words in lines]
         lists.append((re.compile(f"[{re.escape(signs)}]") if signs else None, steps))
 
@@ -34,7 +42,7 @@ def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str
     return apply
 
 
-def _replacement(words: str, functions: dict[str, Callable[[Any], str]]) -> str | Words:
+def _replacement(words: str, functions: Functions) -> str | Words:
     """What `re.sub` puts in place of a match, for the right side of a rule."""
     if "{" not in words:
         return words
@@ -58,7 +66,7 @@ def _joined(texts: list[str], fields: list[Words], *, is_optional: bool) -> Word
     return words
 
 
-def _field(name: str, readers: str, functions: dict[str, Callable[[Any], str]]) -> Words:
+def _field(name: str, readers: str, functions: Functions) -> Words:
     """The words of {name}, from the match, or of {2:reader:reader}, from a group by one reader after the other."""
     if not name.isdigit():
         return functions[name]
@@ -73,11 +81,11 @@ def _field(name: str, readers: str, functions: dict[str, Callable[[Any], str]]) 
     return words
 
 
-def _reader(name: str, functions: dict[str, Callable[[Any], str]]) -> Callable[[Any], Any]:
+def _reader(name: str, functions: Functions) -> Callable[[Any], Any]:
     """The function, the rules or the table of that name; a table is also searched for the words in lower case."""
     if read := functions.get(name) or _FUNCTIONS.get(name):
         return read
     if " => " in table_text(name):
-        return rules(name)
+        return rules_of([name], functions)
     table = word_table(name)
     return lambda words: table.get(words) or table[words.lower()]

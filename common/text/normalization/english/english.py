@@ -5,8 +5,15 @@ import unicodedata
 
 from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels, read_roman
 from common.text.normalization.english.characters import plain_characters, read_signs, tidy
-from common.text.normalization.english.counts import read_counts, read_forms, read_fractions, read_labelled_numbers
-from common.text.normalization.english.dates import read_dates, read_times, read_years
+from common.text.normalization.english.counts import (
+    read_counts,
+    read_dates,
+    read_forms,
+    read_fractions,
+    read_labelled_numbers,
+    read_times,
+    read_years,
+)
 from common.text.normalization.english.pronunciation import read_addresses, read_letters
 from common.text.normalization.english.quantities import read_bare_units, read_measures, read_money
 from common.text.symbols import ARPABET
@@ -35,8 +42,7 @@ def _read(text: str) -> str:
 def read_english(text: str) -> str:
     """The text as words, lower case, with ``-!'(),.:;?`` as the only marks; ARPAbet in curly braces stays verbatim.
 
-    All of the text is read at once, since a word's reading depends on its neighbors: "St. James St.", "May 5",
-    "1905 people". Reading the result again changes nothing.
+    All of the text is read at once, since a word's reading depends on its neighbors: "St. James St.", "1905 people".
     """
     for _ in range(_MOST_PASSES):
         before, text = text, _read_parts(text)

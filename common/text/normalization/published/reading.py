@@ -1,36 +1,27 @@
-"""How the published cleaners read numbers: cardinals, years in pairs, decimals, ordinals, currency, Roman numerals."""
+"""How published cleaners write ASCII and read numbers, money, times, units and abbreviations, faults included."""
 
+import json
 import re
+import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
 
-from common.errors import InputError
+from common.text.normalization.numbers import digits, named
 from common.text.normalization.rules import rules
-
-if TYPE_CHECKING:
-    import inflect
+from common.text.tables import word_table
 
 _CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "₩": "won"}
 _MAGNITUDES = {"m": "million", "b": "billion", "t": "trillion"}
 
-_MOST_DIGITS = 36  # of a number that inflect can name; longer ones are read digit by digit
+_MOST_DIGITS = 36  # of a number that has a name; longer ones are read digit by digit
 
 
-@lru_cache(maxsize=1)
-def _engine() -> "inflect.engine":
-    # Imported here: it takes seconds, which a command whose text has no numbers need not wait for.
-    try:
-        import inflect
-    except ImportError as error:
-        raise InputError("numbers by published cleaners need the package inflect: pip install inflect") from error
-    return inflect.engine()
-
-
-@lru_cache(maxsize=65536)
-def _words(number: int | str, **form: Any) -> str:
-    """inflect's words of a number; ``form`` are its options."""
-    return cast(str, _engine().number_to_words(cast(Any, number), **form))  # its types: also lists, no int
+def _words(number: int | str) -> str:
+    """A number in words, decimals digit by digit: "2.50" -> "two point five zero"."""
+    whole, point, fraction = str(number).partition(".")
+    words = named(int(whole)) if whole else ""
+    return f"{words} point {digits(fraction)}".strip() if point else words
 
 
 def _reads_in_hundreds(number: float) -> bool:
@@ -73,9 +64,8 @@ def _year(number: int) -> str:
         return "two thousand"
     if 2000 < number < 2010:
         return "two thousand " + _words(number % 100)
-    if number % 100 == 0:
-        return _words(number // 100) + " hundred"
-    return _words(number, andword="", zero="oh", group=2).replace(", ", " ")
+    first, last = divmod(number, 100)
+    return f"{_words(first)} {('oh ' if last < 10 else '') + _words(last) if last else 'hundred'}"
 
 
 @lru_cache(maxsize=65536)
@@ -88,7 +78,7 @@ def _cardinal(number: int) -> str:
 
 
 def _cardinal_of_tacotron2(number: int) -> str:
-    return _year(number) if 1000 < number < 3000 else _words(number, andword="")
+    return _year(number) if 1000 < number < 3000 else _words(number).replace(" and ", " ")
 
 
 def _read_digits(digits: str, cardinal: Callable[[int], str]) -> str:
@@ -113,7 +103,7 @@ def _dollars(match: re.Match) -> str:
 
 _SHARED: dict[str, Callable[[re.Match], str]] = {
     "without_commas": lambda match: match[0].replace(",", ""),
-    "ordinal": lambda match: _words(match[0]),
+    "ordinal": lambda match: named(int(match[0][:-2]), to="ordinal"),
 }
 # Amounts of dollars, pounds, euros and won, with magnitudes (million, m, b, t).
 expand_currency = rules("published_currency", amount=_amount_words)
@@ -127,3 +117,59 @@ expand_numbers_of_tacotron2 = rules(
     number=lambda match: _read_digits(match[0], _cardinal_of_tacotron2),
     **_SHARED,
 )
+
+
+# FastPitch 1.1's own table, which derives from an MIT-licensed one: ASCII, and the characters that it is written for.
+_WRITTEN = json.loads((Path(__file__).parent / "ascii.json").read_text(encoding="utf-8"))
+_TABLE = {one: written for written, characters in _WRITTEN.items() for one in characters}
+
+_UNITS = word_table("published_units")
+_ENDINGS = ("'s", "s", "th", "nd", "st", "rd")
+
+
+def to_ascii(text: str) -> str:
+    """The text by the table; what the table lacks is left out: dashes, "…", "œ", "½", scripts of Asia, emoji."""
+    return text if text.isascii() else "".join(one if one.isascii() else _TABLE.get(one, "") for one in text)
+
+
+def left_out(text: str) -> list[str]:
+    """The letters, numbers and signs of ``text`` that ``to_ascii`` leaves out; punctuation is not said."""
+    lost = [one for one in text if not one.isascii() and one not in _TABLE]
+    return [one for one in lost if unicodedata.category(one)[0] in "LNS"]
+
+
+def _unit(match: re.Match) -> str:
+    quantity, unit = match[1], _UNITS[match[2].lower()]
+    several = not unit.endswith("z") and float(quantity.replace(",", "")) > 1
+    return f"{quantity} {unit}{'s' if several else ''}"
+
+
+def _pairs(digits: str) -> list[str]:
+    """Up to four digits in the groups they are read in: 264 -> 2 64, 2490 -> 24 90, 101 -> 1 0 1, 500 -> 500."""
+    if len(digits) > 4:
+        return [digits]
+    if len(digits) > 2 and digits[-2] == "0":
+        return [digits] if digits[-1] == "0" else [digits[:-2], digits[-2], digits[-1]]
+    first = len(digits) % 2
+    return [*([digits[:first]] if first else []), *(digits[i : i + 2] for i in range(first, len(digits), 2))]
+
+
+def _mixed(match: re.Match) -> str:
+    """Part "H264" -> "H 2 64", "B2B" -> "B 2 B"; ordinals and decades ("1st", "1990s") stay as they are."""
+    parts = [part for part in re.split(r"(\d+)", match[0]) if part]
+    if parts[-1] in _ENDINGS and parts[-2].isdigit():
+        parts[-2:] = [parts[-2] + parts[-1]]
+    groups = [group for part in parts for group in (_pairs(part) if part.isdigit() else [part])]
+    return " ".join(groups)
+
+
+# "7:30 am" is "7 30 a.m."; a sentence's own full stop then follows a second one, as published (quirk 8).
+expand_times = rules("published_times")
+# Units of memory, frequency and length, dimensions ("3 x 5"), and letters apart from digits.
+expand_letters_and_numbers = rules("published_units_and_letters", unit=_unit, mixed=_mixed)
+# Every run of two or more capitals letter by letter, words included: "WHY" -> "W.H.Y." (quirk 2).
+spell_acronyms = rules("published_acronyms", spelled=lambda match: ".".join(match[1]) + "." + "'s" * bool(match[2]))
+expand_titles = rules("published_title_rules")  # the only abbreviations that Tacotron 2 knows
+# The rules for "No. 7" and "½" never apply after the number and transliteration steps, as published (quirk 2); they
+# matter only to a caller that skips those steps.
+expand_abbreviations = rules("published_signs", "published_title_rules", "published_abbreviation_rules")
