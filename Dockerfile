@@ -4,7 +4,7 @@ ARG FROM_IMAGE_NAME=nvcr.io/nvidia/pytorch:26.03-py3
 FROM ${FROM_IMAGE_NAME}
 
 WORKDIR /workspace/speech-toolkit
-COPY constraints.txt requirements-speak.txt requirements.txt requirements-dev.txt ./
+COPY constraints.txt requirements*.txt ./
 # What the image brings stays, its own build of torch above all, and with it the image's own pip constraints. What is added
 # comes in the versions that were tested.
 RUN pip list --format=freeze | sed -E 's/[ =].*/=/; s/[._]/-/g' | tr '[:upper:]' '[:lower:]' > /tmp/image.txt \

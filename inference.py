@@ -36,8 +36,9 @@ _PURPOSES = {
 }
 
 
-def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> ArgumentParser:
-    """The options of speaking with ``models``, but for fields ``without``; a recognizer has options of its own."""
+def build_parser(models: Sequence[ModelSpec] | None = None, without: Collection[str] = ()) -> ArgumentParser:
+    """The options of speaking with ``models``, by default all, but for fields ``without``."""
+    models = models_with(*_PURPOSES) if models is None else models
     recognizers = ", ".join(f"--{spec.option}" for spec in models_with("recognizer"))
     parser = ArgumentParser(
         description="Speak a text, or a list of phrases",
@@ -97,8 +98,9 @@ def named_recognizer(argv: Sequence[str] | None) -> ModelSpec | None:
     return next((spec for spec in models_with("recognizer") if given & {f"--{spec.option}", "--ckpt"}), None)
 
 
-def build_recognition_parser(spec: ModelSpec) -> ArgumentParser:
-    """The options of transcribing with a model, its own among them."""
+def build_recognition_parser(spec: ModelSpec | None = None) -> ArgumentParser:
+    """The options of transcribing with a model, by default the first, its own among them."""
+    spec = spec or models_with("recognizer")[0]
     parser = ArgumentParser(
         description="Transcribe recordings; where their transcripts are known, count the errors too",
         prog=f"inference.py --{spec.option}",
@@ -134,7 +136,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # Threads that wait for others let them have the processor after 50 us, not 10 ms: on a busy machine the work of a
-    # sentence takes a sixth of the time. OpenMP reads it when PyTorch is imported.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     run(main, teardown=False)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from common.cli import run
 from common.errors import OptionError
 from common.options import read_options
-from common.serving.arguments import load_models, parse_args
+from common.serving.arguments import build_parser as build_parser, load_models, parse_args
 from common.serving.options import KEY_VARIABLE, ServerOptions
 
 

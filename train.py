@@ -2,8 +2,14 @@
 
 from collections.abc import Sequence
 
-from common.cli import run
-from common.training.options import parse_command_line
+from common.cli import ArgumentParser, run
+from common.registry import available_models, get_model
+from common.training.options import build_training_parser, parse_command_line
+
+
+def build_parser(model: str = "") -> ArgumentParser:
+    """The options of training a model, by default the first."""
+    return build_training_parser(get_model(model or available_models()[0]))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -259,16 +259,6 @@ def variables_of(known: Option) -> list[str]:
     return originals if known.variable is None else [known.variable, *originals]
 
 
-def read_variables(kind: type, environ: Mapping[str, str], *, without: Collection[str] = (), **others: Any) -> Any:
-    """The dataclass ``kind`` with the values of the variables of its options; raises as `words_of_variables`.
-
-    Fields ``without`` keep their defaults; ``others`` are the values of further fields.
-    """
-    parser = argparse.ArgumentParser(add_help=False)
-    add_options(parser, kind, without=without)
-    return read_options(parser.parse_args(words_of_variables(parser, environ)), kind, **others)
-
-
 def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
     """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
 

@@ -181,7 +181,7 @@ def _plain(value: Any) -> Any:
 
 def _find(path: Path) -> Path:
     """``path`` if there is such a file, else the one of that name, with or without its suffix, in jasper/configs/."""
-    published = (CONFIGS / path, CONFIGS / f"{path}.yaml")
+    published = (CONFIGS / path, CONFIGS / f"{path}.yaml", CONFIGS.parents[1] / path)
     found = next((file for file in (path, *published) if file.is_file()), None)
     if found is None:
         names = ", ".join(sorted(file.stem for file in CONFIGS.glob("*.yaml")))

@@ -67,15 +67,20 @@ def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, An
     return found
 
 
-def inspect(argv: Sequence[str]) -> None:
-    """Say what a checkpoint or an exported file is, and which vocoders or voices it fits."""
+def inspect_parser() -> ArgumentParser:
+    """The options of inspecting."""
     parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
     parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
     parser.add_argument("--json", action="store_true", help="print one JSON object, not YAML")
     text = "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, "
     text += "./output and ./pretrained_models)"
     parser.add_argument("--beside", type=Path, nargs="+", metavar="FOLDER", help=text)
-    args = parser.parse_args(argv)
+    return parser
+
+
+def inspect(argv: Sequence[str]) -> None:
+    """Say what a checkpoint or an exported file is, and which vocoders or voices it fits."""
+    args = inspect_parser().parse_args(argv)
     from common.checkpoints.inspection import inspect_checkpoint
 
     checkpoint, facts = inspect_checkpoint(args.file)
@@ -89,14 +94,19 @@ def inspect(argv: Sequence[str]) -> None:
     print(json.dumps(facts) if args.json else yaml.safe_dump(facts, sort_keys=False, width=120).rstrip())
 
 
-def convert(argv: Sequence[str]) -> None:
-    """Write a checkpoint of another implementation in our format; it speaks and trains as the source does."""
+def convert_parser() -> ArgumentParser:
+    """The options of converting."""
     text = "Write a checkpoint of another implementation in this one's format."
     parser = ArgumentParser(prog="convert_checkpoint.sh", description=text)
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
     add_options(parser, ConversionOptions)
-    args = parser.parse_args(argv)
+    return parser
+
+
+def convert(argv: Sequence[str]) -> None:
+    """Write a checkpoint of another implementation in our format; it speaks and trains as the source does."""
+    args = convert_parser().parse_args(argv)
     from common.checkpoints.checkpoint import save_checkpoint
     from common.checkpoints.conversion import convert_checkpoint
 
@@ -114,11 +124,8 @@ def convert(argv: Sequence[str]) -> None:
     print(f"wrote {args.target}: {checkpoint.model}, {', '.join(held)}")
 
 
-def strip(argv: Sequence[str]) -> None:
-    """Write what speaking or transcribing needs: one network, with EMA weights if there are any.
-
-    Such a file is taken wherever a checkpoint is, but for resuming its training.
-    """
+def strip_parser() -> ArgumentParser:
+    """The options of stripping."""
     text = "Write what speaking or transcribing needs of a checkpoint alone."
     parser = ArgumentParser(prog="strip_checkpoint.sh", description=text)
     parser.add_argument("source", type=Path, help="checkpoint, ours or published")
@@ -126,7 +133,15 @@ def strip(argv: Sequence[str]) -> None:
     parser.add_argument("target", type=Path, nargs="?", help=text)
     text = "of matrices and kernels; they are computed with in float32, or as --amp says"
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help=text)
-    args = parser.parse_args(argv)
+    return parser
+
+
+def strip(argv: Sequence[str]) -> None:
+    """Write what speaking or transcribing needs: one network, with EMA weights if there are any.
+
+    Such a file is taken wherever a checkpoint is, but for resuming its training.
+    """
+    args = strip_parser().parse_args(argv)
     from common.checkpoints.checkpoint import save_checkpoint, strip_checkpoint
     from common.checkpoints.loading import check_fit
     from common.checkpoints.reading import load_checkpoint
@@ -224,8 +239,8 @@ def remove(paths: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def export(argv: Sequence[str]) -> None:
-    """Write the network of a checkpoint in another format, and compare the file with PyTorch."""
+def export_parser() -> ArgumentParser:
+    """The options of exporting."""
     parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
@@ -243,7 +258,12 @@ def export(argv: Sequence[str]) -> None:
     text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels; of piper "
     text += f"{SOUND_TOLERANCE:g} of full scale)"
     add("--tolerance", type=float, help=text)
-    options = parser.parse_args(argv)
+    return parser
+
+
+def export(argv: Sequence[str]) -> None:
+    """Write the network of a checkpoint in another format, and compare the file with PyTorch."""
+    options = export_parser().parse_args(argv)
     from common.checkpoints.checkpoint import strip_checkpoint
     from common.checkpoints.exported import describe, describe_part, part_path
     from common.checkpoints.loading import load_for_inference, open_checkpoint

@@ -1,6 +1,6 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.audio.options import SETTINGS
@@ -12,46 +12,85 @@ from common.text.languages import guess_language
 from common.text.teacher import TEACHER
 from scripts import launch, train
 from scripts.datasets.make_filelists import SPLITS, ListOptions
-from scripts.launch import GPU, cuda, dry_run, exec_or_print, given, note, python, require, run_or_print, script
+from scripts.launch import (
+    Given,
+    GpuSettings,
+    count,
+    cuda,
+    dry_run,
+    exec_or_print,
+    note,
+    options,
+    program,
+    python,
+    require,
+    run_or_print,
+    script,
+    setting,
+)
 from scripts.speaking import downloaded
-from scripts.train import list_path
-from scripts.variables import LIBRISPEECH, Variables
+from scripts.train import DATASET_PATH, CorpusSettings, list_path
 
-_LJSPEECH = "DATASET_ARCHIVE=https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"  # defaults of variables
+_LJSPEECH = "https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"
 _LJSPEECH_SHA256 = "be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5"
-_FSDD = "DATASET_ARCHIVE=https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
+_FSDD = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
+LIBRISPEECH = {  # subset -> SHA-256 of its archive
+    "train-clean-100": "d4ddd1d5a6ab303066f14971d768ee43278a5f2a0aa43dc716b0e64ecbbbf6e2",
+    "train-clean-360": "146a56496217e96c14334a160df97fffedd6e0a04e66b9c5af0d40be3c792ecf",
+    "train-other-500": "ddb22f27f96ec163645d53215559df6aa36515f26e01dd70798188350adcb6d2",
+    "dev-clean": "76f87d090650617fca0cac8f88b9416e0ebf80350acb97b343a85fa903728ab3",
+    "dev-other": "12661c48e8c3fe1de2c1caa4c3e135193bfb1811584f11f569dd12645aa84365",
+    "test-clean": "39fde525e59672dc6d1551919b1478f724438a95aa55f874b576be21967e6c23",
+    "test-other": "d09c181bba5cf717b3dee7d4d592af11a3ee3a09e08ae025c5506f6ebe961c29",
+}
 
 
-@script({f"{GPU} dataset_path name filelists features language tacotron2_checkpoint audio_config": (), ListOptions: ()})
-def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@dataclass(frozen=True)
+class PrepareSettings(CorpusSettings):
+    """What is made of a corpus."""
+
+    features: str = setting(
+        "FEATURES",
+        "auto",
+        "true: features of FastPitch; mels: mel-spectrograms; false: lists; auto: the first that can be made",
+        choices=("auto", "mels", "true", "false"),
+    )
+    language: str | None = setting("LANGUAGE", None, "of the texts, a tag of eSpeak NG; empty: as they look")
+    tacotron2_checkpoint: Path | None = setting(
+        "TACOTRON2_CHECKPOINT TACO_CH", None, "makes durations; empty: downloaded"
+    )
+    audio_config: Path | None = setting("AUDIO_CONFIG", None, "mel settings; empty: audio.json in DATASET_PATH")
+
+
+@script(PrepareSettings, [ListOptions])
+def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     """Split a corpus into lists, and extract its features."""
     corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
-    own, features, options = replace(own, dataset_path=corpus, language=_language(own, corpus)), own.features, given()
+    own, features, chosen = replace(own, dataset_path=corpus, language=_language(own, corpus)), own.features, options()
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
     has_text = (corpus / "metadata.csv").is_file() or texts.is_file()
     if not has_text and corpus.is_dir() and features in ("auto", "false"):
         other = f"for a vocoder; transcripts of other forms: {import_command(corpus)}"
         note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made, {other}")
-        if features == "auto" and not (own.tacotron2_checkpoint or words):
+        if features == "auto" and not (own.tacotron2_checkpoint or given.words):
             features = "false"
     if features in ("auto", "true"):
-        own, options = _choose_durations(own, corpus)
-        features = "true" if options else "mels"
+        own, chosen = _choose_durations(own, corpus)
+        features = "true" if chosen else "mels"
     found = texts.is_file() or (recordings.is_file() and not (corpus / "wavs").is_dir())
     if found and not dry_run() and not (corpus / "metadata.csv").is_file():
         note(f"note: {corpus} has no metadata.csv: the lists {own.filelists}/{own.name}_... are kept as they are")
     else:
-        own_lists = given(dataset_path=corpus, output=own.filelists, name=own.name)
-        own_lists += prepare_dataset.passed_on(environ)
-        run_or_print([python(), "-m", "scripts.datasets.make_filelists", *own_lists])
+        lists = options(dataset_path=corpus, output=own.filelists, name=own.name)
+        run_or_print([python(), "-m", "scripts.datasets.make_filelists", *lists, *given.passed])
     if not (settings := own.audio_config or corpus / SETTINGS).is_file():
-        where = given(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
-        run_or_print([python(), "-m", "scripts.datasets.describe_mels", *words, *where])
+        where = options(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
+        run_or_print([python(), "-m", "scripts.datasets.describe_mels", *given.words, *where])
     if features != "false":
-        made = [split for split in SPLITS if environ.get(f"N_{split.upper()}") != "0"]  # as a dry run says it
+        made = [split for split in SPLITS if given.environ.get(f"N_{split.upper()}") != "0"]  # as a dry run says it
         if not dry_run():
             made = [split for split in SPLITS if list_path(own, "audio_text", split).is_file()]
-        _extract(own, corpus, features, made, ["--extract-mels", *options, *cuda(own), *words])
+        _extract(own, corpus, features, made, ["--extract-mels", *chosen, *cuda(own), *given.words])
     if features != "true" and (texts.is_file() or dry_run()):
         language = own.language or "en-us"  # phones, which a voice learns faster than spelling
         _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", f"LANGUAGE={language}")
@@ -59,7 +98,7 @@ def prepare_dataset(own: Variables, environ: dict[str, str], words: list[str]) -
     _print_next(own, "for a vocoder", "HiFi-GAN", columns)
 
 
-def _language(own: Variables, corpus: Path) -> str | None:
+def _language(own: PrepareSettings, corpus: Path) -> str | None:
     """LANGUAGE, or the language that the texts look like unless that is English, which a note names."""
     lists = (list_path(own, "audio_text", "train"), corpus / "metadata.csv")
     path = next((path for path in lists if path.is_file()), None)
@@ -72,7 +111,7 @@ def _language(own: Variables, corpus: Path) -> str | None:
     return found
 
 
-def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str | Path]]:
+def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettings, list[str | Path]]:
     """The variables with the Tacotron 2 that makes durations, and options that extract durations and pitch.
 
     There are no options where nothing gives durations.
@@ -98,19 +137,19 @@ def _choose_durations(own: Variables, corpus: Path) -> tuple[Variables, list[str
     return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
 
 
-def _extract(own: Variables, corpus: Path, features: str, splits: list[str], options: list[str | Path]) -> None:
+def _extract(own: PrepareSettings, corpus: Path, features: str, splits: list[str], chosen: list[str | Path]) -> None:
     """Make mel-spectrograms, and features of FastPitch; prints what trains on them."""
     model, columns = ("Tacotron2", "mel_text") if features == "mels" else ("FastPitch", "mel_dur_pitch_text")
     if not splits:
         raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
     recordings = [list_path(own, "audio_text", split) for split in splits]
     lists = [list_path(own, columns, split) for split in splits]  # the first one's pitch statistics normalize all
-    files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *given(audio_config=own.audio_config)]
-    run_or_print([python(), "extract_mels.py", "--dataset-path", corpus, *files, *options])
+    files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *options(audio_config=own.audio_config)]
+    run_or_print([python(), program("extract_mels.py"), "--dataset-path", corpus, *files, *chosen])
     settings = []  # by which train.sh reads the text; a Tacotron 2 says its own
     if features == "mels" and own.language:
         settings = [f"LANGUAGE={own.language}"]
-    if "--extract-durs-from-textgrids" in options:
+    if "--extract-durs-from-textgrids" in chosen:
         settings = ["INPUT_TYPE=phone"]
         if lists[0].is_file():
             phones = "".join(line.split("|")[3] for line in read_lines(lists[0]))
@@ -118,7 +157,7 @@ def _extract(own: Variables, corpus: Path, features: str, splits: list[str], opt
     _print_next(own, "for Tacotron 2" if features == "mels" else "", model, columns, *settings)
 
 
-def _print_next(own: Variables, what: str, model: str, columns: str, *settings: str) -> None:
+def _print_next(own: PrepareSettings, what: str, model: str, columns: str, *settings: str) -> None:
     """Print the command that trains on the lists of those columns."""
     training, validation = list_path(own, columns, "train"), list_path(own, columns, "val")
     if not validation.is_file() and not dry_run():
@@ -137,56 +176,81 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
     if (folder if folder.name == member else folder / member).exists():
         print(f"{folder} exists already")
         return
-    options = given(source=source, output=folder, member=member, sha256=checksum)
-    run_or_print([python(), "-m", "scripts.download_models", "corpus", *options])
+    chosen = options(source=source, output=folder, member=member, sha256=checksum)
+    run_or_print([python(), "-m", "scripts.download_models", "corpus", *chosen])
 
 
 def _print_script(name: str, value: Path, default: Path, script: str) -> None:
     launch.print_next("", [*([] if value == default else [f"{name}={value}"]), "bash", f"scripts/{script}.sh"])
 
 
-@script({"archive checksum dataset_path": ()}, defaults=_LJSPEECH)
-def download_dataset(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@dataclass(frozen=True)
+class ArchiveSettings:
+    """Where a corpus comes from."""
+
+    archive: str = setting("DATASET_ARCHIVE", _LJSPEECH, "URL or path")
+    checksum: str | None = setting("DATASET_SHA256", None, "SHA-256 of the archive; empty: not verified")
+    dataset_path: Path | None = setting(DATASET_PATH, None, "folder for it; empty: LJSpeech-1.1")
+    model: str = ""
+
+
+@script(ArchiveSettings)
+def download_dataset(own: ArchiveSettings, given: Given) -> None:
     """Download LJSpeech, or another corpus in its layout."""
     corpus = own.dataset_path or train.find_ljspeech()
-    checksum = own.checksum or (None if environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
+    checksum = own.checksum or (None if given.empty("DATASET_SHA256") else _LJSPEECH_SHA256)
     _download(own.archive, corpus, "metadata.csv", checksum)
     _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
     launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
 
 
-@script({"source subsets dataset_path verify": ()})
-def download_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@dataclass(frozen=True)
+class LibriSpeechSettings:
+    """LibriSpeech's subsets."""
+
+    dataset_path: Path = setting(DATASET_PATH, train.LIBRISPEECH_FOLDER, "folder of LibriSpeech")
+    subsets: tuple[str, ...] = setting("SUBSETS", (), "of LibriSpeech; empty: all", choices=tuple(LIBRISPEECH))
+    source: str = setting("LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of archives")
+    verify: bool = setting("VERIFY", True, "false: checksums do not matter")
+    speeds: tuple[float, ...] = setting("SPEEDS", (), "of copies of the training subsets", above=0)
+    n_workers: int | None = count("N_WORKERS", None, "processes, by default one for each core")
+    model: str = ""
+
+
+@script(LibriSpeechSettings)
+def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     """Download subsets of LibriSpeech."""
-    corpus = own.dataset_path or train.LIBRISPEECH_FOLDER
     for subset in own.subsets or LIBRISPEECH:
-        _download(f"{own.source}/{subset}.tar.gz", corpus / subset, subset, LIBRISPEECH[subset] if own.verify else None)
-    _print_script("DATASET_PATH", corpus, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
+        checksum = LIBRISPEECH[subset] if own.verify else None
+        _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
+    _print_script("DATASET_PATH", own.dataset_path, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
 
 
-@script({"archive checksum dataset": ()}, defaults=_FSDD)
-def download_fsdd(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@dataclass(frozen=True)
+class DigitsArchive(ArchiveSettings):
+    """Where the digits come from."""
+
+    archive: str = setting("DATASET_ARCHIVE", _FSDD, "URL or path")
+    dataset: Path = setting("DATASET", Path("fsdd"), "folder of the Free Spoken Digit Dataset")
+
+
+@script(DigitsArchive)
+def download_fsdd(own: DigitsArchive, given: Given) -> None:
     """Download the Free Spoken Digit Dataset."""
-    _download(own.archive, Path(own.dataset) / "recordings", "recordings", own.checksum)
-    _print_script("DATASET", Path(own.dataset), Path("fsdd"), "train_digits")
+    _download(own.archive, own.dataset / "recordings", "recordings", own.checksum)
+    _print_script("DATASET", own.dataset, Path("fsdd"), "train_digits")
 
 
-@script({}, removed="CMUDICT_DIR")
-def download_cmudict(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script()
+def download_cmudict(own: GpuSettings, given: Given) -> None:
     """Say how many words the CMU pronouncing dictionary has."""
     print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
 
 
-@script({})
-def import_recordings(own: Variables, environ: dict[str, str], words: list[str]) -> None:
-    """Make a corpus of recordings and transcripts as people have them."""
-    exec_or_print([python(), "-m", "scripts.import_recordings", *words])
-
-
-@script({"dataset_path subsets speeds n_workers": ()})
-def preprocess_librispeech(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@script(LibriSpeechSettings)
+def preprocess_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     """Turn LibriSpeech into wav files and manifests."""
-    options = [own.dataset_path or train.LIBRISPEECH_FOLDER, *given(n_workers=own.n_workers)]
-    options += ["--subsets", *own.subsets] if own.subsets else []
-    options += ["--speeds", *own.speeds] if own.speeds else []
-    exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *options, *words])
+    chosen = [own.dataset_path, *options(n_workers=own.n_workers)]
+    chosen += ["--subsets", *own.subsets] if own.subsets else []
+    chosen += ["--speeds", *own.speeds] if own.speeds else []
+    exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *chosen, *given.words])

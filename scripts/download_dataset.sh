@@ -2,5 +2,4 @@
 # Downloads LJSpeech-1.1 (public domain, 2.6 GB) into ./LJSpeech-1.1; an interrupted download resumes.
 #   bash scripts/download_dataset.sh
 #   DATASET_ARCHIVE=/data/LJSpeech-1.1.tar.bz2 bash scripts/download_dataset.sh  # from a copy that you have
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script download_dataset "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run download_dataset "$@"

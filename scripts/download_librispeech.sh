@@ -2,5 +2,4 @@
 # Downloads LibriSpeech (CC BY 4.0; about 60 GB) into ./LibriSpeech; an interrupted download resumes.
 #   SUBSETS="train-clean-100 dev-clean" bash scripts/download_librispeech.sh
 #   LIBRISPEECH_SOURCE=/data/archives bash scripts/download_librispeech.sh  # from archives that you have
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script download_librispeech "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run download_librispeech "$@"

@@ -3,5 +3,4 @@
 #   bash scripts/download_models.sh fastpitch hifigan-finetuned-fastpitch
 #   bash scripts/download_models.sh hifigan --source /media/stick/hifigan.zip --sha256 0123...
 #   FASTPITCH_SOURCE=voice.pt HIFIGAN_SOURCE=g_02500000 bash scripts/download_models.sh fastpitch hifigan
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_python -m scripts.download_models "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run_python -m scripts.download_models "$@"

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def build_parser(
-    models: Sequence[ModelSpec], without: Collection[str] = (), *, reads_results: bool = False
+    models: Sequence[ModelSpec] | None = None, without: Collection[str] = (), *, reads_results: bool = False
 ) -> ArgumentParser:
-    """The options, with those of ``models`` that speak, but for fields ``without``.
+    """The options, with those of ``models`` that speak, by default all, but for fields ``without``.
 
     Where listeners' results are read, the checkpoints and the list may be left out.
     """
@@ -40,6 +40,7 @@ def build_parser(
         epilog="Exit status: 0 all evaluated; 1 bad input, or some utterances could not be evaluated (the report says "
         "which); 2 wrong options; 128 + a signal's number if one stopped the run.",
     )
+    models = models_with("generator", "vocoder") if models is None else models
     nargs = "?" if reads_results else None
     generators, vocoders = (" or ".join(available_models(role)) for role in ("generator", "vocoder"))
     text = f"text-to-mel checkpoint: {generators}; without it the vocoder copies the list's recordings"
@@ -58,9 +59,8 @@ def build_parser(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
-    every = models_with("generator", "vocoder")
-    parser = build_parser(every, reads_results="--results" in names_given(argv))
-    args = parse_options(argv, parser, every, intermixed=True)
+    parser = build_parser(reads_results="--results" in names_given(argv))
+    args = parse_options(argv, parser, models_with("generator", "vocoder"), intermixed=True)
     test = read_options(args, EvaluationOptions).test
     if test.results is not None:
         from common.evaluation.listening import report_results

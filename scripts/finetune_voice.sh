@@ -5,5 +5,4 @@
 #   SPEAKER=anna EPOCHS=400 NUM_GPUS=0 BS=8 bash scripts/finetune_voice.sh fastpitch.pt my_voice --symbol-set english_expanded
 # The dataset is in LJSpeech's layout, or TRAIN_FILELIST and VAL_FILELIST list it. Sixteen clips are enough; some are set
 # apart (N_VAL) to validate and evaluate on. Arguments go to train.py. Run again after a stop, it resumes.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script finetune_voice "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run finetune_voice "$@"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Transcribes recordings with Jasper: scripts/inference_example.sh with MODEL=Jasper; arguments go to inference.py.
+# The published name of scripts/transcribe.sh.
 #   JASPER=output/Jasper_checkpoint_440.pt bash scripts/inference.sh --pad-leading 16
 #   DATASET=dev-clean PREDICTION_FILE=output/dev_clean.json bash scripts/inference.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-MODEL=Jasper run_script inference_example "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/transcribe.sh" "$@"

@@ -5,5 +5,4 @@
 #   JASPER=jasper.pt BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema  # recognition
 # Arguments go to inference.py. Without a checkpoint of a vocoder or of Jasper random weights can be measured, and without
 # LibriSpeech noise: they take the same time.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script inference_benchmark "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run inference_benchmark "$@"

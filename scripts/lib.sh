@@ -1,13 +1,11 @@
-# What the scripts share: they stop at the first error, work in the project's folder, answer --help, and have these
-# functions.
-#   source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# What the scripts share: they stop at the first error, work in the caller's folder, and have these functions.
+#   source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run train "$@"
 set -euo pipefail
-SCRIPT=${BASH_SOURCE[2]:-${BASH_SOURCE[1]:-}} # that was started: it sources this file, or a script that does
-[[ -z "$SCRIPT" || "$SCRIPT" = /* ]] || SCRIPT="$PWD/$SCRIPT"
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$ROOT"
 VENV="$ROOT/.venv"
 MARK=made-by-scripts # a file in a .venv that these scripts have made, may change, and may make anew
+export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
+export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}" # idle threads sleep soon, so that other programs slow them down less
 
 # fail STATUS MESSAGE: ends with one line; status 2 is for arguments and variables that cannot be.
 fail() {
@@ -15,24 +13,6 @@ fail() {
     echo "error: ${message//[[:cntrl:]]/?}" >&2
     exit "$1"
 }
-
-# Prints the comment that the script opens with, and its variables out of docs/OPTIONS.md.
-print_help() {
-    local started
-    sed -n -e '1{/^#!/d}' -e '/^#\( \|$\)/!q' -e 's/^# \{0,1\}//p' "$SCRIPT"
-    started=$(sed -n 's/^\([A-Z_]*=.*\)*\(run_script \|scripts\/\)\([a-z_]*\).*/\3/p' "$SCRIPT")
-    awk -F ' [|] ' -v title="### $started.sh" '
-        /^#/ && (here = $0 == title) { print "\nVariables, set in front of the command as NAME=value:" }
-        here && /^[|] `/ { gsub(/^[|] | [|]$|[`\\]/, ""); printf "  %-32s  %s\n", $1 "=" $2, $3 }
-        here && /^The variables/ { print }
-    ' docs/OPTIONS.md
-    printf '\n%s\n' "DRY_RUN=1 prints the commands instead of running them; PYTHON=/path/to/python names the Python."
-}
-for argument in "$@"; do
-    [[ "$argument" = -h || "$argument" = --help ]] && [ -n "$SCRIPT" ] || continue
-    print_help
-    exit 0
-done
 
 # The scripts ask for 0 or 1; a script that another one starts gets the same.
 for name in DRY_RUN USE_SYSTEM_PYTHON INSTALL_PACKAGES; do
@@ -109,7 +89,7 @@ ensure_venv() {
 # these scripts did not make is used as it is.
 update_venv() {
     local stamp="$VENV/stamp-base" python
-    local files=("$ROOT/constraints.txt" "$ROOT/requirements-speak.txt" "$ROOT/requirements.txt")
+    local files=("$ROOT/constraints.txt" "$ROOT"/requirements-{speak,train,serve}.txt "$ROOT/requirements.txt")
     if [ "${1:-}" = dev ]; then
         files+=("$ROOT/requirements-dev.txt")
         stamp="$VENV/stamp-dev"
@@ -165,13 +145,36 @@ exec_or_print() {
 
 # run_python -m MODULE ARGUMENTS...: runs it in this script's place.
 run_python() {
+    answer_help "$@"
     use_python
     exec_or_print "$PYTHON" "$@"
 }
 
-# run_script NAME ARGUMENTS...: runs a script of a Python module in this script's place (scripts/start.py); it reads the
-# variables, and prints its commands itself in a dry run.
-run_script() {
+# run_ready -m MODULE ARGUMENTS...: the same, with .venv updated first if its requirements changed.
+run_ready() {
+    answer_help "$@"
+    ensure_venv
+    run_python "$@"
+}
+
+# run NAME ARGUMENTS...: runs a script of Python in this script's place; it reads the variables, and prints its commands
+# itself in a dry run.
+run() {
+    answer_help -m speech_toolkit --variables "$@"
     DRY_RUN=0 use_python
-    exec "$PYTHON" -m scripts.start "$@"
+    exec "$PYTHON" -m speech_toolkit --variables "$@"
+}
+
+# answer_help [-m MODULE] ARGUMENTS...: where --help is asked for, prints the comment that the started script opens with,
+# then what the module says of its options and variables. Nothing is installed for that.
+answer_help() {
+    local help=0 argument
+    for argument in "$@"; do [[ "$argument" != -h && "$argument" != --help ]] || help=1; done
+    [ "$help" = 1 ] || return 0
+    sed -n -e '1{/^#!/d}' -e '/^#\( \|$\)/!q' -e 's/^# \{0,1\}//p' "${BASH_SOURCE[-1]}"
+    printf '\n%s\n\n' "DRY_RUN=1 prints the commands instead of running them; PYTHON=/path/to/python names the Python."
+    [ -n "${PYTHON:-}" ] || PYTHON="$VENV/bin/python"
+    command -v "$PYTHON" >/dev/null || PYTHON=python3
+    [ "${1:-}" != -m ] || "$PYTHON" "$@" 2>/dev/null || echo "docs/OPTIONS.md lists the options and variables."
+    exit 0
 }

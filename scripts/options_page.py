@@ -3,31 +3,43 @@
 python -m scripts.options_page
 
 All else on the pages is written by hand. ``<!-- made: WHAT COMMAND -->`` and ``<!-- end -->`` stand around a table:
-``WHAT`` is a name of `PARTS`, and a command is a module with the words that choose its options.
+``WHAT`` is a name of `PARTS`, and a command is a key of `PARSERS`.
 """
 
 import argparse
-import importlib
 import re
-import sys
 from collections.abc import Iterable
-from contextlib import suppress
-from functools import cache
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 from common.cli import ArgumentParser, run
-from common.files import read_text, write_text
-from common.options import option_of, words_of_value
+from common.files import read_lines, read_text, write_text
+from common.options import option_of, options_of as declared_in, words_of_value
 from common.registry import available_models, get_model
-from scripts.launch import REMOVED, ROOT, Script
-from scripts.start import SCRIPTS
+from scripts.launch import ROOT, load_scripts
 
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
 _MADE = re.compile(r"(<!-- made: (\w+)(?: ([^\n]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
+PARSERS = {  # what a page calls a command -> module and function of its parser
+    "train": ("train", "build_parser"),
+    "inference": ("inference", "build_parser"),
+    "inference --jasper CHECKPOINT": ("inference", "build_recognition_parser"),
+    "serve": ("serve", "build_parser"),
+    "extract_mels": ("extract_mels", "build_parser"),
+    "extract_mels --checkpoint CHECKPOINT": ("extract_mels", "teacher_forcing_parser"),
+    "scripts.import_recordings": ("scripts.import_recordings", "build_parser"),
+    "scripts.evaluate_voice": ("scripts.evaluate_voice", "build_parser"),
+    "scripts.demos.quickstart": ("scripts.demos.quickstart", "build_parser"),
+}
+
+
+def parser_of(command: str, *words: str) -> ArgumentParser:
+    """The parser of a command; of train that of a model, or of the first."""
+    module, function = PARSERS[command]
+    return getattr(import_module(module), function)(*words)
 
 
 class Option(NamedTuple):
@@ -35,29 +47,14 @@ class Option(NamedTuple):
 
     names: tuple[str, ...]
     values: str  # what stands for its values, if it says
+    variable: str
     default: str
     meaning: str
     group: str
 
 
-@cache
-def parser_of(command: str) -> ArgumentParser:
-    """The parser that `--help` after ``command`` describes: a module and the words that choose its options."""
-    module, *words = command.split()
-    with (
-        patch.object(argparse.ArgumentParser, "print_help", autospec=True, side_effect=SystemExit) as print_help,
-        patch.object(sys, "argv", [module, *words, "--help"]),
-        suppress(SystemExit),
-    ):
-        importlib.import_module(module).main()
-    assert print_help.called, f"{command}: --help shows no options"
-    parser: ArgumentParser = print_help.call_args.args[0]
-    return parser
-
-
-def options_of(command: str) -> list[Option]:
-    """All options of a command but ``--help`` and ``--version``, in the order of its help."""
-    parser = parser_of(command)
+def options_of(parser: argparse.ArgumentParser) -> list[Option]:
+    """All options of a parser but ``--help`` and ``--version``, in the order of its help."""
     return [
         _option(action, parser, "" if group.title in UNTITLED else group.title or "")
         for group in parser._action_groups
@@ -76,7 +73,9 @@ def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str
         text += f"{': ' if text else ''}{', '.join(f'`{choice}`' for choice in action.choices)}"
     values = " ".join([action.metavar] if isinstance(action.metavar, str) else action.metavar or ())
     values = f" {values}" if values and action.option_strings else ""
-    return Option(tuple(action.option_strings) or (action.dest.upper(),), values, default, _escape(text), group)
+    variable = getattr(getattr(action, "declared", None), "variable", None)
+    names = tuple(action.option_strings) or (action.dest.upper(),)
+    return Option(names, values, f"`{variable}`" if variable else "", default, _escape(text), group)
 
 
 def _default(value: Any) -> str:
@@ -103,9 +102,9 @@ def tables(options: Iterable[Option], *, level: int) -> str:
     """A table of options for each group, below a heading where the group has a title."""
     text = ""
     for group, members in groupby(options, key=lambda one: one.group):
-        rows = ((_code(one.names) + one.values, one.default, one.meaning) for one in members)
+        rows = ((_code(one.names) + one.values, one.variable, one.default, one.meaning) for one in members)
         text += f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else ""
-        text += table("option | default | meaning", rows)
+        text += table("option | variable | default | meaning", rows)
     return text
 
 
@@ -115,51 +114,31 @@ def _code(names: Iterable[str]) -> str:
 
 def training_part(_: str) -> str:
     """Options of train.py: those that are alike in all models, and the others of each model."""
-    by_model = {model: options_of(f"train -m {model}") for model in available_models()}
+    by_model = {model: options_of(parser_of("train", model)) for model in available_models()}
     shared = set.intersection(*map(set, by_model.values()))
-    sections = {"all models": [option for option in options_of("train") if option in shared]}
+    sections = {"all models": [option for option in options_of(parser_of("train")) if option in shared]}
     sections |= {model: [option for option in own if option not in shared] for model, own in by_model.items()}
     return "".join(f"\n### Options of {title}\n" + tables(own, level=4) for title, own in sections.items())
 
 
-def variables_of(script: Script) -> dict[str, tuple[str, str, tuple[str, ...]]]:
-    """Default, meaning and models (none: all) of the variables of a script, in the order of their declarations."""
-    defaults = script.defaults_of("")
-    found: dict[str, tuple[str, str, tuple[str, ...]]] = {}
-    if script.models:
-        found["MODEL"] = (script.models[0], f"one of {', '.join(script.models)}", ())
-    of_other = script.trains.declarations() if script.trains else ()
-    for one in (*script.declarations(), *(one for one in of_other if one.option.variable in defaults)):
-        if (name := one.option.variable) is None:
-            continue
-        value, choices = defaults.get(name, one.default), one.option.choices or ()
-        default = "" if value is None else words_of_value(value)
-        meaning = re.sub(r"\s*\[[^\]]*\]$", "", one.option.help)  # the default of an option of a command
-        meaning += f": {', '.join(choices)}" if choices and next(iter(choices)) not in meaning else ""
-        shown = (default.lower() if isinstance(value, bool) else default, meaning, tuple(one.models))
-        default, meaning, models = found.get(name, shown)
-        found[name] = (default, meaning, tuple(dict.fromkeys((*models, *one.models))) if models and one.models else ())
-    return found
-
-
-def variables_part(_: str) -> str:
-    """A table for each script that reads variables."""
-    text = ""
-    for name, script in sorted((name, one) for name, one in SCRIPTS.items() if one.variables):
-        rows = [
-            (f"`{variable}`", default and f"`{default}`", _escape(meaning + f" ({', '.join(models)})" * bool(models)))
-            for variable, (default, meaning, models) in variables_of(script).items()
-        ]
-        text += f"\n### {name}.sh\n" + table("variable | default | meaning", rows)
-        text += "\nThe variables of scripts/train.sh apply too.\n" if script.trains else ""
-    return text
+def settings_part(_: str) -> str:
+    """A row for each setting of the scripts themselves, in the order of their declarations."""
+    found: dict[tuple[str, str, str], list[str]] = {}  # variable, option and meaning -> scripts
+    for name, script in sorted(load_scripts().items()):
+        for field, _, known in declared_in(script.own):
+            if known.variable:
+                choices = f": {', '.join(known.choices)}" if known.choices else ""
+                meaning = _escape(known.help + choices)
+                found.setdefault((f"`{known.variable}`", f"`{option_of(field)}`", meaning), []).append(f"{name}.sh")
+    rows = ((variable, option, _code(names), meaning) for (variable, option, meaning), names in found.items())
+    return table("variable | option | scripts | meaning", rows)
 
 
 def published_options(command: str) -> dict[str, str]:
     """Options of the published toolkits, and what replaces them in a command; in train that of all models."""
     found: dict[str, str] = {}
-    for one in [f"train -m {model}" for model in available_models()] if command == "train" else [command]:
-        found = parser_of(one).published | found
+    for words in [(model,) for model in available_models()] if command == "train" else [()]:
+        found = parser_of(command, *words).published | found
     configs = (get_model(name).config.ModelConfig for name in available_models())
     architecture = {name for config in configs for name in config.__dataclass_fields__}
     return {name: text for name, text in found.items() if name[2:].replace("-", "_") not in architecture}
@@ -176,14 +155,15 @@ def published_part(command: str) -> str:
 def published_variables_part(_: str) -> str:
     """A row for each variable of the published scripts that is called otherwise here or has gone."""
     found: dict[tuple[str, str], dict[str, None]] = {}  # variable and replacement -> scripts
-    for script, one in sorted(SCRIPTS.items()):
-        here = {(name, REMOVED[name]) for name in one.removed.split()}
-        for _, field, known, *_ in one.declarations():
-            here |= {(name, known.variable or option_of(field)) for name in known.published if name[0] != "-"}
-        for pair in here:
-            found.setdefault(pair, {})[f"{script}.sh"] = None
-    rows = ((f"`{name}`", _code(scripts), _replacement(here)) for (name, here), scripts in sorted(found.items()))
-    return table("published | scripts | here", rows)
+    for name, script in sorted(load_scripts().items()):
+        for _, known, _ in (one for model in script.models or ("",) for one in script.declarations(model)):
+            for other in known.published if known.variable else ():
+                if not other.startswith("-"):
+                    found.setdefault((other, str(known.variable)), {})[f"{name}.sh"] = None
+    for variable, places, reason in (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")):
+        found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in places.split())
+    rows = ((f"`{name}`", _code(places), _replacement(here)) for (name, here), places in sorted(found.items()))
+    return table("published | scripts | here", rows).replace("`all.sh`", "all")
 
 
 def _replacement(text: str) -> str:
@@ -192,9 +172,9 @@ def _replacement(text: str) -> str:
 
 
 PARTS = {
-    "options": lambda command: tables(options_of(command), level=3),
+    "options": lambda command: tables(options_of(parser_of(command)), level=3),
     "training": training_part,
-    "variables": variables_part,
+    "settings": settings_part,
     "published": published_part,
     "published_variables": published_variables_part,
 }

@@ -4,5 +4,4 @@
 #   FEATURES=mels bash scripts/prepare_dataset.sh  # mel-spectrograms alone, also where there are durations
 # Durations come from TACOTRON2_CHECKPOINT, else DATASET_PATH/TextGrid/*.TextGrid, else DATASET_PATH/durations/*.pt, else
 # a downloaded Tacotron 2. Arguments go to extract_mels.py.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script prepare_dataset "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run prepare_dataset "$@"

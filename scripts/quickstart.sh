@@ -3,8 +3,4 @@
 #   bash scripts/quickstart.sh  # everything, into output/quickstart (makes .venv at the first call)
 #   bash scripts/quickstart.sh --hifigan vocoder.pt  # speaks through that vocoder
 # Run again after a stop (Ctrl-C), it resumes.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-ensure_venv
-# Idle threads sleep soon instead of spinning, or a training step takes many times longer when other programs run.
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}
-run_python -m scripts.demos.quickstart "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run_ready -m scripts.demos.quickstart "$@"

@@ -2,5 +2,4 @@
 # Serves a voice over HTTP, with the studio on its front page; Ctrl-C stops it. Arguments go to serve.py.
 #   bash scripts/serve.sh  # with the newest checkpoint in ./output, else in ./pretrained_models, else the voice in ./voices
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt JASPER=jasper.pt bash scripts/serve.sh --port 8090
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script serve "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run serve "$@"

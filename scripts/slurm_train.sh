@@ -13,8 +13,5 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --signal=TERM@180
-set -euo pipefail
 # Slurm runs a copy of this file, so its own folder says nothing.
-source "${SLURM_SUBMIT_DIR:-$(dirname "${BASH_SOURCE[0]}")/..}/scripts/lib.sh"
-[ -n "${SLURM_SUBMIT_DIR:-}" ] || fail 1 "this is not a Slurm job; submit it: sbatch --nodes 2 scripts/slurm_train.sh"
-run_script slurm_train "$@"
+source "${SLURM_SUBMIT_DIR:-$(dirname "${BASH_SOURCE[0]}")/..}/scripts/lib.sh" && run slurm_train "$@"

@@ -1,38 +1,64 @@
 """Scripts that speak, transcribe, evaluate and serve, and the checkpoints that scripts find where none is named.
 
-They are inference_example, evaluation, evaluate_voice and serve.
+They are inference_example, evaluate_recognizer, evaluate_voice and serve.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
 from common.files import read_text
-from common.options import read_switch
 from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts import launch
-from scripts.launch import cuda, dry_run, exec_or_print, given, note, python, require, run_or_print, script
-from scripts.train import LIBRISPEECH_FOLDER, librispeech_manifest
-from scripts.variables import Variables
+from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, program, python, require, script, setting
+from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
-SPEAKING_OPTIONS = (VoiceOptions, CommandOptions, get_model("WaveGlow").arg_parser.InferenceOptions)
-TRANSCRIBING_OPTIONS = (TranscribingOptions, get_model("Jasper").arg_parser.InferenceOptions)
-
-VOICE = "fastpitch tacotron2 hifigan waveglow harmonic"  # fields of `Variables`
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
-SHIPPED = {"FastPitch": Path("voices/lj-small.pt"), "Harmonic": Path("voices/vocoder-small.pt")}
+SHIPPED = {
+    model: launch.shipped(f"voices/{name}-small.pt") for model, name in (("FastPitch", "lj"), ("Harmonic", "vocoder"))
+}
 
 
-def voice_words(own: Variables) -> list[str | Path]:
-    """Options of inference.py and serve.py that name the checkpoints."""
-    return given(**{name: getattr(own, name) for name in VOICE.split()})
+@dataclass(frozen=True)
+class VoiceSettings(GpuSettings):
+    """The checkpoints of a voice, and what is spoken."""
+
+    fastpitch: Path | None = setting("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
+    tacotron2: Path | None = setting("TACOTRON2", None, "checkpoint of a voice, instead of FASTPITCH")
+    hifigan: str | None = setting("HIFIGAN", None, "checkpoint of the vocoder; empty: one that fits, or the newest")
+    waveglow: str | None = setting("WAVEGLOW", None, "checkpoint of a vocoder, instead of HIFIGAN")
+    harmonic: str | None = setting("HARMONIC", None, "checkpoint of a vocoder, instead of HIFIGAN")
+    jasper: Path | None = setting("JASPER CHECKPOINT", None, "recognizer; empty: the newest")
+
+    @property
+    def voice(self) -> Path | None:
+        """The checkpoint of the voice."""
+        return self.tacotron2 or self.fastpitch
+
+    @property
+    def vocoder(self) -> str | None:
+        """The checkpoint of the vocoder."""
+        return self.hifigan or self.waveglow or self.harmonic
+
+    @property
+    def words(self) -> list[str | Path]:
+        """Options of inference.py and serve.py that name the checkpoints."""
+        return options(**{name: getattr(self, name) for name in ("fastpitch", "tacotron2", *VOCODERS.values())})
+
+
+def inference_options(model: str) -> Sequence[type]:
+    """The dataclasses of the options of inference.py that speaks or transcribes with a model."""
+    if model == "Jasper":
+        return [ComputingOptions, TranscribingOptions, get_model("Jasper").arg_parser.InferenceOptions]
+    return [ComputingOptions, VoiceOptions, CommandOptions, get_model("WaveGlow").arg_parser.InferenceOptions]
 
 
 def find_newest(model: str) -> Path:
@@ -57,20 +83,20 @@ def _checkpoints_of(model: str) -> list[Path]:
     return [*sorted(trained, key=lambda path: path.stat().st_mtime, reverse=True), *downloaded(model)]
 
 
-def find_voice(own: Variables, words: Sequence[str], *, audio: bool = True) -> Variables:
-    """The variables with the newest voice where none is named, and a trained or downloaded vocoder that fits it.
+def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None, audio: bool = True) -> Any:
+    """The settings with the newest voice where none is named, and a trained or downloaded vocoder that fits it.
 
     A list of phrases with a column of mels or recordings needs no voice; without ``audio`` there is no vocoder.
     """
     if own.model == "Tacotron2" and own.tacotron2 is None:
         own = replace(own, tacotron2=find_newest("Tacotron2"))
-    if own.voice is None and not _gives_sound(own.phrases):
+    if own.voice is None and not _gives_sound(phrases):
         own = replace(own, fastpitch=find_newest("FastPitch"))
     name = VOCODERS.get(own.model)
     if name and getattr(own, name) is None:
         own = replace(own, **{name: str(find_newest(own.model))})
-    decided = re.compile("--(hifigan|waveglow|harmonic|no-audio|griffin-lim-iters)")
-    if audio and own.voice and not (own.vocoder or any(map(decided.match, words))):
+    decided = own.vocoder or {word.partition("=")[0] for word in words} & {"--no-audio", "--griffin-lim-iters"}
+    if audio and own.voice and not decided:
         for name, path in ((name, path) for model, name in VOCODERS.items() for path in _checkpoints_of(model)):
             if dry_run() or _fits(own.voice, path):  # a dry run reads no checkpoint
                 note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
@@ -103,74 +129,81 @@ def downloaded(model: str) -> list[Path]:
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
-@script(
-    {
-        f"{launch.GPU} output_dir dataset_path": (),
-        ComputingOptions: (),
-        f"{VOICE} phrases": launch.SPEAKING,
-        **dict.fromkeys(SPEAKING_OPTIONS, launch.SPEAKING),
-        "jasper dataset manifest": launch.JASPER,
-        **dict.fromkeys(TRANSCRIBING_OPTIONS, launch.JASPER),
-    },
-    models=launch.MODELS,
-    defaults="BATCH_SIZE=32 PHRASES=phrases/devset10.tsv DATASET=test-other",
-    removed="NUM_STEPS SEED MODEL_CONFIG",
-)
-def inference_example(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@dataclass(frozen=True)
+class ExampleSettings(VoiceSettings):
+    """What is spoken or transcribed."""
+
+    phrases: Path = setting("PHRASES FILELIST", launch.shipped("phrases/devset10.tsv"), "list to speak")
+    output_dir: Path | None = setting("OUTPUT_DIR", None, "folder for the results; empty: one in ./output")
+    dataset_path: Path | None = setting(DATASET_PATH, None, "folder that lists are relative to; of Jasper LibriSpeech")
+    dataset: str = setting("DATASET", "test-other", "subset of LibriSpeech")
+    manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe, instead of DATASET")
+
+
+@script(ExampleSettings, inference_options, models=launch.MODELS, defaults="BATCH_SIZE=32")
+def inference_example(own: ExampleSettings, given: Given) -> None:
     """Speak a list, or transcribe one with Jasper."""
     if own.model == "Jasper":
         corpus = own.dataset_path or LIBRISPEECH_FOLDER
         manifest = own.manifest or librispeech_manifest(corpus, own.dataset)
         transcripts = (own.output_dir or Path("output/transcripts")) / "transcripts.json"
         jasper = own.jasper or find_newest("Jasper")
-        options = given(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
+        chosen = options(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
     else:
-        own = find_voice(own, words)
+        own = find_voice(own, given.options, phrases=own.phrases)
+        output = own.output_dir or Path(
+            f"output/audio_{own.phrases.stem}_{'amp' if '--amp' in given.options else 'fp32'}"
+        )
+        chosen = [*options(input=own.phrases, output=output, dataset_path=own.dataset_path), *own.words]
         if own.waveglow or own.hifigan:
-            environ["DENOISING"] = environ.get("DENOISING") or ("0.01" if own.waveglow else "0.005")
-        numbers = "amp" if read_switch("AMP", environ.get("AMP", "false")) else "fp32"
-        output = own.output_dir or Path(f"output/audio_{own.phrases.stem if own.phrases else ''}_{numbers}")
-        options = [*given(input=own.phrases, output=output, dataset_path=own.dataset_path), *voice_words(own)]
-    options += [*inference_example.passed_on(environ), *cuda(own)]
-    exec_or_print([python(), "inference.py", *options, *words])
+            chosen += options(denoising_strength=0.01 if own.waveglow else 0.005)
+    command = [python(), program("inference.py"), *chosen, *given.passed, *cuda(own), *given.words]
+    launch.exec_or_print(command)
 
 
-@script(
-    {f"{launch.GPU} output_dir jasper": (), EvaluationOptions: (), ComputingOptions: (), EmaOptions: ()},
-    defaults="OUTPUT_DIR=output/evaluation",
-)
-def evaluate_voice(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@dataclass(frozen=True)
+class EvaluateSettings(GpuSettings):
+    """How a voice is evaluated."""
+
+    output_dir: Path = setting("OUTPUT_DIR", Path("output/evaluation"), "folder for the results")
+    jasper: Path | None = setting("JASPER CHECKPOINT", None, "recognizer of the words, instead of Whisper")
+
+
+@script(EvaluateSettings, [EvaluationOptions, ComputingOptions, EmaOptions])
+def evaluate_voice(own: EvaluateSettings, given: Given) -> None:
     """Evaluate a voice or a vocoder on a list."""
-    options = [*given(output=own.output_dir, jasper=own.jasper), *evaluate_voice.passed_on(environ)]
-    exec_or_print([python(), "-m", "scripts.evaluate_voice", *cuda(own), *options, *words])
+    chosen = [*cuda(own), *options(output=own.output_dir, jasper=own.jasper), *given.options]
+    launch.exec_or_print([python(), "-m", "scripts.evaluate_voice", *chosen])
 
 
-@script(
-    {
-        f"{launch.GPU} output_dir jasper dataset_path datasets manifests": (),
-        ComputingOptions: (),
-        **dict.fromkeys(TRANSCRIBING_OPTIONS, launch.JASPER),
-    },
-    models=launch.JASPER,
-    defaults="BATCH_SIZE=16 DATASETS='dev-clean dev-other test-clean test-other'",
-    removed="NUM_STEPS SEED MODEL_CONFIG PREDICTION_FILE LOGITS_FILE LOG_FILE",
-)
-def evaluation(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+@dataclass(frozen=True)
+class TranscribeSettings(EvaluateSettings):
+    """What is transcribed, for error rates."""
+
+    dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech, or that lists start from")
+    datasets: tuple[str, ...] = setting(
+        "DATASETS DATASET", ("dev-clean", "dev-other", "test-clean", "test-other"), "subsets of LibriSpeech"
+    )
+    manifests: tuple[Path, ...] = setting("MANIFESTS", (), "lists or manifests to transcribe, instead of DATASETS")
+
+
+@script(TranscribeSettings, inference_options, models=("Jasper",), defaults="BATCH_SIZE=16")
+def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
     """Transcribe lists with Jasper and print its error rates."""
-    corpus, jasper = own.dataset_path or LIBRISPEECH_FOLDER, own.jasper or find_newest("Jasper")
+    corpus, jasper = own.dataset_path, own.jasper or find_newest("Jasper")
     manifests = own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]
     if len({manifest.stem for manifest in manifests}) < len(manifests):
         raise OptionError("MANIFESTS: transcripts of lists of one name would replace each other; rename one")
     for manifest in manifests:
         require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)
-        output = (own.output_dir or Path("output/evaluation")) / f"{manifest.stem}.json"
-        options = [*given(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
-        run_or_print([python(), "inference.py", *options, *evaluation.passed_on(environ), *words])
+        output = own.output_dir / f"{manifest.stem}.json"
+        chosen = [*options(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
+        launch.run_or_print([python(), program("inference.py"), *chosen, *given.options])
 
 
-@script({f"{VOICE} {launch.GPU} jasper api_key": (), ComputingOptions: (), EmaOptions: ()})
-def serve(own: Variables, environ: dict[str, str], words: list[str]) -> None:
-    """Serve a voice; serve.py reads the key itself."""
-    options = [*voice_words(find_voice(own, words)), *given(jasper=own.jasper), *cuda(own)]
-    exec_or_print([python(), "serve.py", *options, *serve.passed_on(environ), *words])
+@script(VoiceSettings, [ComputingOptions, EmaOptions])
+def serve(own: VoiceSettings, given: Given) -> None:
+    """Serve a voice; serve.py reads SPEECH_API_KEY, the key that clients must send, itself."""
+    chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]
+    launch.exec_or_print([python(), program("serve.py"), *chosen, *given.options])

@@ -2,7 +2,8 @@
 # Checks everything: the tests, then style, layers and types; arguments go to pytest.
 #   bash scripts/test.sh  # all of it (makes .venv at the first call)
 #   bash scripts/test.sh tests/test_text.py -x  # one file, stopping at the first failure
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && answer_help "$@"
+cd "$ROOT"
 ensure_venv dev
 install_browser
 # One thread a process: the tests run side by side, and sums come out the same on every machine.

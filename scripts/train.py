@@ -1,99 +1,141 @@
-"""What scripts/train.sh does: the published training of a model, with what variables change of it."""
+"""What scripts/train.sh does: the published training of a model, with what its settings change of it."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.audio.options import AudioOptions
 from common.cli import ComputingOptions
 from common.errors import OptionError
-from common.options import read_switch
 from common.registry import get_model
 from common.training.options import RunOptions
 from scripts import launch
 from scripts.datasets.make_filelists import audio_list_name
-from scripts.launch import GPU, JASPER, MODELS, SPEAKING, given, script
-from scripts.variables import Variables
+from scripts.launch import MODELS, Given, GpuSettings, count, options, script, setting
 
 LIBRISPEECH_FOLDER = Path("LibriSpeech")
 # What the original scripts set in mixed precision: the batch is what 16 GB hold.
 _BATCHES_OF_AMP = {"Tacotron2": 104, "WaveGlow": 10}
+DATASET_PATH = "DATASET_PATH DATASET_DIR DATA_DIR"
 
 
-def command(environ: Mapping[str, str], words: Sequence[str | Path]) -> list[str | Path]:
-    """The command that trains as variables and arguments say; notes on stderr say what was chosen.
+@dataclass(frozen=True)
+class CorpusSettings(GpuSettings):
+    """A corpus, and the lists that scripts/prepare_dataset.sh makes of it."""
 
-    Raises:
-        OptionError: a variable has a value that it cannot have.
+    dataset_path: Path | None = setting(DATASET_PATH, None, "corpus; empty: the published one")
+    name: str = setting("NAME", "ljs", "first part of the lists' names; ljs: the customary split of LJSpeech-1.1")
+    filelists: Path = setting("FILELISTS", Path("filelists"), "folder of the lists")
+    output_dir: Path | None = setting("OUTPUT_DIR", None, "folder for the results; empty: one in ./output")
+    train_filelist: Path | None = setting("TRAIN_FILELIST DATASET_FILELIST", None, "training list, instead of NAME's")
+    val_filelist: Path | None = setting("VAL_FILELIST", None, "list to validate on")
+
+
+@dataclass(frozen=True)
+class TrainSettings(CorpusSettings):
+    """Where and on what a model is trained."""
+
+    nnodes: int = count("NNODES", 1, "machines")
+    node_rank: int | None = count("NODE_RANK", None, "number of this machine; empty: they agree on it", least=0)
+    master_addr: str | None = setting("MASTER_ADDR", None, "host name of the first machine")
+    port: int | None = count("PORT", None, "where the processes meet on the first machine", most=65535)
+    run_id: str | None = setting("RUN_ID", None, "name that several machines of a run share")
+    world_size: int | None = count("WORLD_SIZE", None, "processes, where they are started from outside")
+    bs: int | None = count("BS BATCH_SIZE", None, "utterances of a micro-batch; BATCH_SIZE of Jasper: of an update")
+    accumulation: int | None = count(
+        "GRAD_ACCUMULATION GRAD_ACCUMULATION_STEPS", None, "micro-batches in an update, by default as published"
+    )
+    train_manifests: tuple[Path, ...] = setting("TRAIN_MANIFESTS TRAIN_MANIFEST", (), "Jasper's lists or folders")
+    val_manifest: tuple[Path, ...] = setting("VAL_MANIFEST VAL_MANIFESTS", (), "lists or folders that it validates on")
+    learned: str = setting(
+        "LEARNED_ALIGNMENT",
+        "auto",
+        "true: FastPitch 1.1; false: 1.0, from a list of durations; auto: 1.0 where the list gives durations",
+        choices=("auto", "true", "false"),
+    )
+
+
+def training_options(model: str) -> Sequence[type]:
+    """The dataclasses of the options of train.py for a model."""
+    audio = [AudioOptions] if model != "Jasper" else []
+    return [RunOptions, ComputingOptions, *audio, get_model(model).arg_parser.TrainingOptions]
+
+
+def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str | Path]:
+    """The command that trains as the settings say; ``defaults`` are options that variables and arguments change.
+
+    Notes on stderr say what was chosen. Raises OptionError for settings that do not fit together.
     """
-    own, found, arguments = train.prepare(environ, [str(word) for word in words])
-    n_gpus = launch.number_of_gpus(own)
-    if read_switch("AMP", found.get("AMP") or "false"):
-        own = replace(own, bs=own.bs or _BATCHES_OF_AMP.get(own.model))
-        found["GRAD_CLIP"] = found.get("GRAD_CLIP") or ("65504" if own.model == "WaveGlow" else "")
+    n_gpus, words = launch.number_of_gpus(own), [*map(str, defaults), *given.options]
+    is_mixed, bs, chosen = "--amp" in words, own.bs, options()
+    if is_mixed:
+        bs = bs or _BATCHES_OF_AMP.get(own.model)
+        chosen += options(grad_clip_thresh=65504 if own.model == "WaveGlow" else None)
     if own.model == "WaveGlow" and n_gpus:
-        found["CUDNN_BENCHMARK"] = found.get("CUDNN_BENCHMARK") or "true"  # all segments have one shape
+        chosen += ["--cudnn-benchmark"]  # all segments have one shape
     recipe = get_model(own.model).arg_parser.RECIPE
-    batch, accumulation = own.bs or recipe.batch_size, own.accumulation or recipe.gradient_accumulation_steps
-    if own.model == "Jasper" and found.get("BATCH_SIZE"):  # of an update, as published
-        if batch % accumulation:
-            raise OptionError(f"BATCH_SIZE={batch}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
-        batch //= accumulation
+    accumulation = own.accumulation or recipe.gradient_accumulation_steps
+    if own.model == "Jasper" and given.environ.get("BATCH_SIZE") and bs:  # of an update, as published
+        if bs % accumulation:
+            raise OptionError(f"BATCH_SIZE={bs}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
+        bs //= accumulation
     processes, n_processes = launch.launcher(own, n_gpus)
     if own.num_gpus == "auto" and n_gpus == 0:
         launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
-    options = _lists_of_librispeech(own, found) if own.model == "Jasper" else _lists(own, found, arguments)
+    chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)
     least, most = launch.GLOBAL_BATCHES[own.model]
-    if "--from-checkpoint" not in arguments and not least <= n_processes * batch * accumulation <= most:
+    batch = bs or recipe.batch_size
+    if "--from-checkpoint" not in words and not least <= n_processes * batch * accumulation <= most:
         launch.note(
             f"note: an update is of {n_processes} x {batch} x {accumulation} utterances (processes x BS x "
             f"GRAD_ACCUMULATION); the published settings are for {least}{f' to {most}' * (most > least)}"
         )
-    options += [*given(batch_size=own.bs and batch), *["--cuda"] * min(n_gpus, 1), *train.passed_on(found)]
-    return [
-        *processes,
-        "train.py",
-        *given(model=own.model, output=own.output_dir or Path("output")),
-        *options,
-        *arguments,
-    ]
+    chosen += options(batch_size=bs, gradient_accumulation_steps=own.accumulation) + ["--cuda"] * min(n_gpus, 1)
+    output = options(model=own.model, output=own.output_dir or Path("output"))
+    return [*processes, launch.program("train.py"), *output, *chosen, *words]
 
 
-def _lists_of_librispeech(own: Variables, environ: Mapping[str, str]) -> list[str | Path]:
+def _lists_of_librispeech(own: TrainSettings, given: Given) -> list[str | Path]:
     """Options that name the corpus and lists of Jasper."""
     corpus = own.dataset_path or LIBRISPEECH_FOLDER
     published = [librispeech_manifest(corpus, f"train-{name}") for name in ("clean-100", "clean-360", "other-500")]
     training = own.train_manifests or published
     validation = own.val_manifest or [librispeech_manifest(corpus, "dev-clean")]
-    none = ["--keep-milestones"] if environ.get("KEEP_MILESTONES") == "" else []
-    return [*given(dataset_path=corpus), "--training-files", *training, "--validation-files", *validation, *none]
+    none = ["--keep-milestones"] if given.empty("KEEP_MILESTONES") else []
+    return [*options(dataset_path=corpus), "--training-files", *training, "--validation-files", *validation, *none]
 
 
-def _lists(own: Variables, environ: dict[str, str], arguments: Sequence[str]) -> list[str | Path]:
-    """Options that name corpus and lists; variables that follow from the lists are set in ``environ``."""
-    corpus, columns, options = own.dataset_path or find_ljspeech(), "audio", given()
+def _lists(own: TrainSettings, words: list[str]) -> list[str | Path]:
+    """Options that name corpus and lists, and those that follow from the lists and the other ``words``."""
+    corpus, columns, chosen = own.dataset_path or find_ljspeech(), "audio", options()
     if own.model == "FastPitch":
-        columns = _choose_version(own, environ, arguments)
+        columns, chosen = _choose_version(own, words)
     elif own.model == "Tacotron2":
-        columns = "mel_text" if read_switch("LOAD_MEL_FROM_DISK", environ["LOAD_MEL_FROM_DISK"]) else "audio_text"
-    elif environ.get("INPUT_MELS_DIR") or environ.get("FINE_TUNE_DIR"):
-        options = ["--fine-tuning"]  # on these mels
+        columns = "mel_text" if "--load-mel-from-disk" in words else "audio_text"
+    elif "--input-mels-dir" in words:
+        chosen = ["--fine-tuning"]  # on these mels
     training = own.train_filelist or list_path(own, columns, "train")
     validation = own.val_filelist or list_path(own, columns, "val")
     if own.val_filelist is None and training.is_file() and not validation.is_file():
         validation = training  # prepared with N_VAL=0
-    if environ.get("INPUT_TYPE") == "char":
-        environ.pop("LANGUAGE", None)  # which is of phones
-    if environ.get("LANGUAGE") and own.model in ("FastPitch", "Tacotron2"):
-        launch.note(f"LANGUAGE={environ['LANGUAGE']}: a voice of eSpeak NG's phones; INPUT_TYPE=char trains on letters")
-    if environ.get("INPUT_TYPE") == "phone" and not (environ.get("SYMBOL_SET") or environ.get("LANGUAGE")):
-        environ["SYMBOL_SET"] = "arpabet"
-    if columns == "mel_dur_pitch_text" and not environ.get("PITCH_MEAN_STD"):
+    if "--g2p-language" in words and value_of(words, "--input-type") == "char":  # which has no phones
+        place = words.index("--g2p-language")
+        del words[place : place + 2]
+    if language := value_of(words, "--g2p-language"):
+        launch.note(f"LANGUAGE={language}: a voice of eSpeak NG's phones; INPUT_TYPE=char trains on letters")
+    elif value_of(words, "--input-type") == "phone":
+        chosen += ["--symbol-set", "arpabet"]
+    if columns == "mel_dur_pitch_text":
         # named after the list of recordings that the training list is made of
         recordings = training.stem.replace("mel_dur_pitch_text", "audio_text")
-        environ["PITCH_MEAN_STD"] = str(corpus / f"pitch_char_stats__{recordings}.json")
-    return given(dataset_path=corpus, training_files=training, validation_files=validation) + options
+        chosen += options(pitch_mean_std_file=corpus / f"pitch_char_stats__{recordings}.json")
+    return options(dataset_path=corpus, training_files=training, validation_files=validation) + chosen
+
+
+def value_of(words: Sequence[str], name: str) -> str:
+    """The value that an option has in a command line, "" where it has none."""
+    return next((value for one, value in zip(words[-2::-1], words[:0:-1]) if one == name), "")
 
 
 def librispeech_manifest(corpus: Path, subset: str) -> Path:
@@ -101,7 +143,7 @@ def librispeech_manifest(corpus: Path, subset: str) -> Path:
     return corpus / f"librispeech-{subset}-wav.json"
 
 
-def list_path(own: Variables, columns: str, split: str) -> Path:
+def list_path(own: CorpusSettings, columns: str, split: str) -> Path:
     """The list that scripts/prepare_dataset.sh makes of a split, by its columns."""
     if columns.endswith("_text"):
         return own.filelists / f"{own.name}_{columns}_{split}_filelist.txt"
@@ -117,21 +159,21 @@ def find_ljspeech() -> Path:
     return other
 
 
-def _choose_version(own: Variables, environ: dict[str, str], arguments: Sequence[str]) -> str:
-    """The columns of FastPitch's lists; variables of its version are set in ``environ``."""
+def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list[str]]:
+    """The columns of FastPitch's lists, and options of its version."""
     path = own.train_filelist or list_path(own, "mel_dur_pitch_text", "train")
-    learned = own.learned_alignment == "true"
-    if own.learned_alignment == "auto":
+    learned, chosen = own.learned == "true", []
+    if own.learned == "auto":
         learned = not _gives_durations(path, named=own.train_filelist is not None)
-        if learned:
-            network = "" if "--from-checkpoint" in arguments else "true"  # of a voice to begin with, its own decides
-            environ["ENERGY"] = environ.get("ENERGY") or network
-            energy = environ["ENERGY"] or "false"
-            launch.note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {path} gives no durations")
-        else:
+        if not learned:
             launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
-    environ["LEARNED_ALIGNMENT"] = str(learned).lower()
-    return "audio_text" if learned else "mel_dur_pitch_text"
+        else:
+            chosen = [] if "--from-checkpoint" in words else ["--energy-conditioning"]  # a checkpoint's own decides
+            energy = str(
+                "--energy-conditioning" in [*chosen, *words] and "--no-energy-conditioning" not in words
+            ).lower()
+            launch.note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {path} gives no durations")
+    return ("audio_text", ["--learned-alignment", *chosen]) if learned else ("mel_dur_pitch_text", chosen)
 
 
 def _gives_durations(path: Path, *, named: bool) -> bool:
@@ -144,24 +186,17 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
 
 
 @script(
-    {
-        f"{GPU} nnodes node_rank master_addr port run_id world_size output_dir bs name dataset_path accumulation": (),
-        RunOptions: (),
-        ComputingOptions: (),
-        "filelists train_filelist val_filelist": SPEAKING,
-        AudioOptions: SPEAKING,
-        "train_manifests val_manifest": JASPER,
-        "learned_alignment": ("FastPitch",),
-        **{get_model(model).arg_parser.TrainingOptions: (model,) for model in MODELS},
-    },
+    TrainSettings,
+    training_options,
     models=MODELS,
-    defaults="OUTPUT_DIR=./output",
-    defaults_by_model={"FastPitch": "NUM_SPEAKERS=1", "Tacotron2": "LOAD_MEL_FROM_DISK=true", "Jasper": "SEED=0"},
-    removed="DALI_DEVICE DISTRIBUTED PRE_ALLOCATE PAD_TO_MAX_DURATION EVAL_FREQUENCY PREDICTION_FREQUENCY "
-    "SAMPLING_RATE",
-    default_models={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS
-    names_model=True,
+    model_of={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS
+    defaults={
+        "": "OUTPUT_DIR=./output",
+        "FastPitch": "NUM_SPEAKERS=1",
+        "Tacotron2": "LOAD_MEL_FROM_DISK=true",
+        "Jasper": "SEED=0",
+    },
 )
-def train(own: Variables, environ: dict[str, str], words: list[str]) -> None:
+def train(own: TrainSettings, given: Given) -> None:
     """Train a model."""
-    launch.exec_or_print(command(environ, words))
+    launch.exec_or_print(command(own, given))

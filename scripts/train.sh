@@ -4,5 +4,4 @@
 #   LANGUAGE=de LEARNED_ALIGNMENT=true ENERGY=true bash scripts/train.sh  # FastPitch 1.1, from recordings and transcripts alone
 #   MODEL=HiFi-GAN NUM_GPUS=1 GRAD_ACCUMULATION=8 AMP=true bash scripts/train.sh --no_amp_grouped_conv
 # For several machines, run it on each with NNODES and MASTER_ADDR (host of the first) set.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script train "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run train "$@"

@@ -5,5 +5,4 @@
 #   LARGEST_BATCH=true MODEL=WaveGlow NUM_GPUS=0 MAX_BATCH_SIZE=4 WN_CHANNELS=64 STEPS=2 bash scripts/train_benchmark.sh
 # NUM_GPUS, AMP and BS may be several, separated by spaces: each combination is a run. Without LJSpeech-1.1, or LibriSpeech
 # of Jasper, models train on noise. LARGEST_BATCH searches for the largest batch that fits. Arguments go to train.py.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script train_benchmark "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run train_benchmark "$@"

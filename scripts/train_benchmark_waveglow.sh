@@ -2,5 +2,4 @@
 # Finds WaveGlow's largest batch: scripts/train_benchmark.sh with LARGEST_BATCH=true.
 #   bash scripts/train_benchmark_waveglow.sh
 #   NUM_GPUS=0 MAX_BATCH_SIZE=4 WN_CHANNELS=64 STEPS=2 bash scripts/train_benchmark_waveglow.sh  # a laptop
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-LARGEST_BATCH=true MODEL=${MODEL:-WaveGlow} run_script train_benchmark "$@"
+LARGEST_BATCH=true MODEL=${MODEL:-WaveGlow} source "$(dirname "${BASH_SOURCE[0]}")/train_benchmark.sh" "$@"

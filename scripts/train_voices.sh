@@ -3,5 +3,4 @@
 #   DATASET_PATH=clips OUTPUT_DIR=output/trial NUM_GPUS=0 bash scripts/train_voices.sh
 #   STAGES="vocoder" DRY_RUN=1 bash scripts/train_voices.sh
 # Run again after a stop, it resumes.
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_script train_voices "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run train_voices "$@"

@@ -6,8 +6,32 @@ load_voice().speak("Hello there.").save("hello.wav")
 print(load_recognizer("Jasper.pt").transcribe("hello.wav")[0].text)
 """
 
-from common.recognition.recognizer import load_recognizer
-from common.synthesis.loading import load_voice
-from common.synthesis.speech import Speech
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Speech", "load_recognizer", "load_voice"]
+import common
+
+if not hasattr(common, "__path__"):
+    raise ImportError(f"{common.__file__} hides the package common of speech_toolkit; rename it")
+
+from common.cli import toolkit_version
+
+if TYPE_CHECKING:
+    from common.recognition.recognizer import load_recognizer as load_recognizer
+    from common.synthesis.loading import load_voice as load_voice
+    from common.synthesis.speech import Speech as Speech, subtitles as subtitles
+
+__all__ = ["Speech", "__version__", "load_recognizer", "load_voice", "subtitles"]
+__version__ = toolkit_version()
+_MODULES = {  # loaded when they are asked for: the command `speech` answers --help without PyTorch
+    "Speech": "common.synthesis.speech",
+    "load_recognizer": "common.recognition.recognizer",
+    "load_voice": "common.synthesis.loading",
+    "subtitles": "common.synthesis.speech",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -87,7 +87,11 @@ def speak_longer(path: Path) -> None:
 
 def place_of_program(words: Sequence[str]) -> int:
     """Where in a command its program of this project stands."""
-    return next(index for index, word in enumerate(words) if word.endswith(".py") or word.startswith("scripts."))
+    return next(
+        index
+        for index, word in enumerate(words)
+        if word.endswith(".py") or word.startswith("scripts.") or word == "speech_toolkit"
+    )
 
 
 def names_logged(path: Path) -> set[str]:
@@ -124,7 +128,9 @@ class Project:
         """
         words = shlex.split(command) if isinstance(command, str) else command
         place = place_of_program(words)
-        program = importlib.import_module(words[place].removesuffix(".py"))
+        program = importlib.import_module(
+            words[place].removesuffix(".py").replace("speech_toolkit", "speech_toolkit.__main__")
+        )
         words = [words[place], *(word for word in words[place + 1 :] if word not in OF_A_GPU), *map(str, options)]
         printed = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):

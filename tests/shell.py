@@ -21,7 +21,7 @@ from unittest.mock import patch
 from training_setup import parsed
 
 from common.errors import line_and_status
-from scripts.start import SCRIPTS
+from scripts.launch import load_scripts
 
 
 def project_files(root: Path) -> list[str]:
@@ -69,6 +69,9 @@ ROOT = _clean_copy()
 PROCESSOR = ("CPU_BFLOAT16", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")  # by which another one is imitated
 
 
+SCRIPTS = load_scripts()
+
+
 @dataclass(frozen=True)
 class ShellFile:
     """A file that users start: its comment, the script that it runs, and the variables and arguments that it gives."""
@@ -84,13 +87,18 @@ def read_shell_file(path: Path) -> ShellFile:
     text = path.read_text(encoding="utf-8")
     lines = text.removeprefix("#!/usr/bin/env bash\n").splitlines()
     comment = "\n".join(line[2:] for line in itertools.takewhile(re.compile("#( |$)").match, lines))
-    started = r'(?:run_script |source .*/scripts/(?!lib))(\w+)(?:\.sh")?'
+    started = r'source .*?/(?:(?!lib\.sh)(\w+)\.sh"|lib\.sh" && run (\w+))'
     found = re.search(rf"^((?:[A-Z_]+=\S+ )*){started}(.*)", text, re.MULTILINE)
     if found is None:
         return ShellFile(comment, None, {}, [])
-    fixed, name, words = found.groups()
+    fixed, other, name, words = found.groups()
     variables = dict(word.split("=", 1) for word in fixed.split())
-    return ShellFile(comment, name, variables, [word for word in shlex.split(words) if word != "$@"])
+    own = [word for word in shlex.split(words) if word != "$@"]
+    if name is None:
+        folder = path.parent if path.parent.name == "scripts" else path.parents[1] / "scripts"
+        inner = read_shell_file(folder / f"{other}.sh")
+        name, variables, own = inner.runs, inner.fixed | variables, [*inner.words, *own]
+    return ShellFile(comment, name, variables, own)
 
 
 def environment_of(**variables: str | Path) -> dict[str, str]:
@@ -112,7 +120,9 @@ def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.Complete
         if file.runs and file.runs != "slurm_train" and not any("$" in value for value in file.fixed.values()):
             return _run_here(Path(words[0]), file.runs, [*file.words, *map(str, words[1:])], environment | file.fixed)
     command = ["bash", *map(str, words)]
-    return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
+    script = Path(words[0])
+    folder = script.absolute().parents[1] if script.suffix == ".sh" else Path("/")  # as users start scripts
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def words_of(command: str) -> tuple[dict[str, str], list[str]]:
@@ -144,7 +154,7 @@ def _run_here(path: Path, name: str, words: list[str], environ: dict[str, str]) 
     try:
         with patch.dict(os.environ, environ, clear=True), redirect_stdout(said), redirect_stderr(notes):
             try:
-                SCRIPTS[name].start(dict(os.environ), words)
+                SCRIPTS[name].start(os.environ, words)
             except Exception as error:
                 line, status = line_and_status(error)
                 print(f"error: {line}", file=notes)
@@ -162,7 +172,7 @@ def dry_run(script: str | Path, *words: str, **variables: str | Path) -> list[li
 
 def training_options(words: list[str]) -> argparse.Namespace:
     """What train.py makes of a command that runs it."""
-    return parsed(words[words.index("train.py") + 1 :])
+    return parsed(words[next(place for place, word in enumerate(words) if word.endswith("train.py")) + 1 :])
 
 
 def n_processes(words: list[str]) -> int:

@@ -19,8 +19,7 @@ from common.registry import get_model
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from scripts import benchmarking, launch
-from scripts.benchmarks import random_models, table, vocoder, voices
-from scripts.benchmarks.published import published_latency
+from scripts.benchmarks import random_models, table, voices
 
 
 def cells(*logs: str | Path) -> list[list[str]]:
@@ -285,17 +284,6 @@ def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(
     assert rows[2][7] == "-" and rows[2][10:] == ["-"] * 3
 
 
-def test_published_latencies_stand_beside_those_of_a_gpu_alone(tmp_path: Path):
-    networks = {"fastpitch": "v.pt", "hifigan": "w.pt"}
-    expected = published_latency(networks | {"batch_size": 4, "amp": True})
-    assert expected
-    (row,) = table.rows([str(write_log(tmp_path / "gpu.json", amp=True, latency=0.012, cuda=True, **networks))])
-    assert row["Published, 1 x A100 (s)"] == f"{expected:g}"
-    assert float(row["Published / measured"]) == pytest.approx(expected / 0.012, abs=0.01)
-    (row,) = table.rows([str(write_log(tmp_path / "cpu.json", amp=True, latency=0.012, cuda=False, **networks))])
-    assert "Published, 1 x A100 (s)" not in row
-
-
 def test_texts_of_noise_are_spoken_as_they_are_written(tmp_path: Path):
     lengths = random_models.draw_lengths("FastPitch", 200, 22050)
     random_models.make_corpus(tmp_path, lengths, ["text"], sampling_rate=22050)
@@ -310,22 +298,6 @@ def test_the_log_of_a_run_that_was_cut_short_is_named(processes: str, tmp_path: 
     logger.parameter(batch_size=4)
     with pytest.raises(InputError, match=r"log\.json: no .* cut short"):
         table.rows([f"{processes}{tmp_path}/log.json"])
-
-
-def test_hifigan_is_compared_with_the_layers_of_its_paper(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(vocoder, "N_FRAMES", 10)
-    vocoder.main("--kind v3 --repeats 3 --amp --amp-dtype bfloat16".split())
-    lines = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
-    assert [line[0] for line in lines] == [
-        "the original's layers, float32",
-        "this toolkit, float32",
-        "this toolkit, bfloat16",
-    ]
-    assert lines[0][3:] == ["1.00", "0e+00"]
-    assert all(float(line[1]) >= 0 and float(line[3]) > 0 for line in lines)
-    assert 0 <= float(lines[1][4]) < 1e-4 < float(lines[2][4])
 
 
 # Voices

@@ -6,14 +6,16 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from parsers import parser_of
 from seed_commands import place_of_program
-from shell import PROCESSOR, ROOT, read_shell_file, words_of
+from shell import PROCESSOR, ROOT, SCRIPTS, read_shell_file, words_of
 
 from common.data_report.findings import KINDS
 from common.registry import available_models
+from common.serving.options import KEY_VARIABLE
 from scripts import options_page
 from scripts.options_page import options_of
-from scripts.start import SCRIPTS
+from speech_toolkit.__main__ import COMMANDS, parser_of as command_parser
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
@@ -60,11 +62,19 @@ def commands() -> list[str]:
 
 @cache
 def option_names(program: str) -> set[str]:
-    return {name for option in options_of(program) for name in option.names}
+    return {name for option in options_of(parser_of(program)) for name in option.names}
 
 
 def check_options(words: list[str]) -> None:
     """Check that the program of a command has the options that follow it."""
+    if words[0] == "speech" or "speech_toolkit" in words:
+        name, *following = words[1 + words.index("speech" if words[0] == "speech" else "speech_toolkit") :]
+        if name in COMMANDS:
+            names = command_parser(name)._option_string_actions
+            assert {word for word in following if word.startswith("--")} <= {*names, "--help"}, words
+        else:
+            assert name == "--help"
+        return
     place = place_of_program(words)
     program, following = words[place].removesuffix(".py"), words[place + 1 :]
     options = {word.partition("=")[0].replace("_", "-") for word in following if re.match(r"--?[a-z]", word)}
@@ -88,10 +98,13 @@ def knows(path: Path, variable: str) -> bool:
     if path.name == "download_models.sh" and variable.endswith(("_SOURCE", "_SHA256")):  # read in Python, by model
         return True
     script = SCRIPTS.get(read_shell_file(path).runs or "")
-    declared = [one.option for part in (script, script and script.trains) if part for one in part.declarations()]
+    declared = [
+        known for model in (script.models or ("",) if script else ()) for _, known, _ in script.declarations(model)
+    ]
     names = {
         "MODEL",
         "OMP_NUM_THREADS",
+        KEY_VARIABLE,
         *PROCESSOR,
         *(name for one in declared for name in (one.variable, *one.published)),
     }
@@ -125,7 +138,9 @@ def test_each_command_has_its_file_options_and_variables(command: str):
     scripts = [ROOT / word for word in words if word.endswith(".sh")]
     for path in scripts:  # whose options are those of the programs that it runs; tests/test_scripts_help.py checks them
         assert path.is_file() and [name for name in variables if not knows(path, name)] == []
-    if not scripts:
+    if words[0] == "speech":
+        check_options(words)
+    elif not scripts:
         program = words[place_of_program(words)].removesuffix(".py")
         assert (ROOT / f"{program.replace('.', '/')}.py").is_file()
         check_options(words)
@@ -151,7 +166,7 @@ def test_tables_of_options_are_fresh_and_stale_ones_are_written_again(path: Path
 
 
 def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
-    real = {name: option.default for option in options_of("train") for name in option.names}
+    real = {name: option.default for option in options_of(parser_of("train")) for name in option.names}
     rows = re.findall(r"^\| (`--[^|]*) \| .* \| ([^|]*) ?\|$", DOCUMENTS["docs/TEXT.md"], re.MULTILINE)
     assert len(rows) > 8
     for names, default in rows:

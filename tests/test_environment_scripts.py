@@ -48,8 +48,10 @@ echo broken > "$VENV/bin/python"; fresh; fresh
 
 
 def test_the_environment_is_made_once_and_again_when_requirements_change(tmp_path: Path):
-    for name in ("constraints.txt", "requirements-speak.txt", "requirements.txt", "requirements-dev.txt"):
-        (tmp_path / name).write_text("torch\n")
+    for (
+        name
+    ) in "constraints requirements-speak requirements-train requirements-serve requirements requirements-dev".split():
+        (tmp_path / f"{name}.txt").write_text("torch\n")
     result = run_bash("-euo", "pipefail", "-c", ENSURE, "bash", ROOT, tmp_path, VENV_PYTHON=sys.executable)
     assert result.returncode == 0, result.stderr
     base, dev = "installed requirements.txt\n", "installed requirements-dev.txt\n"

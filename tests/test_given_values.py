@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from parsers import parser_of
 from pydantic import ValidationError
 from shell import ROOT
 from training_setup import set_up
@@ -18,7 +19,6 @@ from common.text.prosody import LIMITS
 from common.text.ssml import read_markup
 from jasper.yaml_config import load_config
 from scripts.checkpoint_tools import TOOLS
-from scripts.options_page import parser_of
 
 COMMANDS = [
     *(f"train -m {model}" for model in available_models()),

@@ -113,14 +113,16 @@ def test_a_downloaded_voice_speaks_through_the_vocoder_downloaded_last(project: 
     assert "--waveglow" not in words()
     for own in ("--no-audio", "--griffin-lim-iters 9", "--waveglow w.pt", "--hifigan=h.pt", "--harmonic h.pt"):
         (shown,) = dry_run(project / "scripts/inference_example.sh", *own.split())
-        assert " ".join(shown).endswith(own) and "pretrained_models/hifigan" not in " ".join(shown)
+        assert set(own.replace("=", " ").split()) <= set(
+            " ".join(shown).replace("=", " ").split()
+        ) and "pretrained_models/hifigan" not in " ".join(shown)
 
 
 def test_a_voice_speaks_through_a_downloaded_vocoder_that_fits_and_the_script_says_which(project: Path):
     (project / "bin").mkdir()
     python = project / "bin/python"  # which shows what it would speak
     python.write_text(f"""#!/bin/sh
-case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.executable}' "$@" ;; esac
+case "$1" in *inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.executable}' "$@" ;; esac
 """)
     python.chmod(0o755)
     folder = project / "pretrained_models/hifigan"

@@ -14,7 +14,7 @@ from common.audio.wav import pcm16
 from common.serving.app import Service
 from common.serving.options import Limits
 from scripts.benchmarks import serving
-from scripts.benchmarks.serving import STEPS, Answer, ask_in_rounds, first_byte_rows, row_of
+from scripts.benchmarks.serving import Answer, ask_in_rounds, row_of
 
 CLIENTS, TEXTS = 3, ("go on", "a longer sentence, of several words")
 
@@ -43,15 +43,6 @@ def test_the_table_has_throughput_percentiles_and_what_was_lost():
     answers[0] = replace(answers[0], status=503)
     row = row_of(answers, clients=CLIENTS, seconds=50.0)
     assert list(row.values()) == "3 100 2.0 2.0 50.50 95.05 99.01 5.05 9.50 9.90 1".split()
-
-
-def test_what_the_first_byte_waits_for_adds_up(served):
-    rows = first_byte_rows(served.host, served.voice, TEXTS, rounds=2)
-    assert [row["words"] for row in rows] == ["2", "6"]
-    for row in rows:
-        steps = [float(row[f"{step}, wall; processor (ms)"].split(";")[0]) for step in STEPS]
-        total = float(row["first byte (ms)"])
-        assert min(steps) > 0 and sum(steps) + float(row["the rest (ms)"]) == pytest.approx(total, abs=0.3)
 
 
 def test_options_that_the_load_test_does_not_have_go_to_the_server(monkeypatch: pytest.MonkeyPatch):

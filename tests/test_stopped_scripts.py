@@ -13,8 +13,8 @@ from shell import ROOT, run_bash
 
 # Stands for Python: says when it trains or extracts, and which signal it gets then.
 PYTHON = rf"""#!/usr/bin/env bash
-[ "$2" != scripts.start ] || PYTHONPATH='{ROOT}' exec '{sys.executable}' "$@"
-[[ " $* " = *" train.py "* || " $* " = *" extract_mels.py "* ]] || exit 0
+[ "$2" != speech_toolkit ] || PYTHONPATH='{ROOT}' exec '{sys.executable}' "$@"
+[[ " $* " = *"train.py "* || " $* " = *"extract_mels.py "* ]] || exit 0
 trap 'echo SIGTERM >>"$SAID"; exit 143' TERM
 mkfifo "$SAID.never"
 echo started >>"$SAID"

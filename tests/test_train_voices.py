@@ -43,7 +43,7 @@ def test_finished_stages_are_skipped(tmp_path: Path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     stub = tmp_path / "python"  # runs the script, and names what the script runs
-    stub.write_text(f'#!/bin/sh\n[ "$2" = scripts.start ] && exec {sys.executable} "$@"\necho "$@"\n')
+    stub.write_text(f'#!/bin/sh\n[ "$2" = speech_toolkit ] && exec {sys.executable} "$@"\necho "$@"\n')
     stub.chmod(0o755)
     settings = {"OUTPUT_DIR": tmp_path, "DATASET_PATH": tmp_path, "VOICES": tmp_path / "v"}
     again = run_bash(ROOT / SCRIPT, PYTHON=stub, NUM_GPUS="0", **settings)

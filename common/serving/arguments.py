@@ -28,8 +28,9 @@ _PURPOSES = {
 }
 
 
-def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> ArgumentParser:
-    """The options of ``serve.py`` with ``models`` that speak, but for fields ``without``."""
+def build_parser(models: Sequence[ModelSpec] | None = None, without: Collection[str] = ()) -> ArgumentParser:
+    """The options of ``serve.py`` with ``models`` that speak, by default all, but for fields ``without``."""
+    models = models_with("generator", "vocoder") if models is None else models
     parser = ArgumentParser(
         description="Serve a voice, and a recognizer, over HTTP, in the form of OpenAI's clients, with the studio at /",
         prog="serve.py",

@@ -205,10 +205,18 @@ def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
     return output / f"{model}_inference.pt", output / f"{model}_inference_best.pt"
 
 
-def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
+def _model_parser() -> ArgumentParser:
+    """The option that says which model is trained."""
+    parser = ArgumentParser(add_help=False)
+    names, text = available_models(), "what to train"
+    parser.add_argument("-m", "--model", "--model-name", default=names[0], choices=names, metavar="MODEL", help=text)
+    return parser
+
+
+def build_training_parser(spec: ModelSpec) -> ArgumentParser:
     """All options of train.py for a model: those of every training, with its recipe as defaults, and its own."""
     epilog = f"These are the options for {spec.name}; --model MODEL --help shows those for another model."
-    parser = ArgumentParser(description="Train a model.", parents=list(parents), prog="train.py", epilog=epilog)
+    parser = ArgumentParser(description="Train a model.", parents=[_model_parser()], prog="train.py", epilog=epilog)
     add_options(parser, RunOptions, defaults=vars(spec.arg_parser.RECIPE))
     add_options(parser, ComputingOptions, title="computing")
     if spec.role != "recognizer":  # which have features of their own
@@ -230,11 +238,8 @@ class CommandLine:
 
 def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
     """Parse the options of the model that a command line names; --help and wrong options end the program."""
-    first = ArgumentParser(add_help=False)
-    names, text = available_models(), "what to train"
-    first.add_argument("-m", "--model", "--model-name", default=names[0], choices=names, metavar="MODEL", help=text)
-    spec = get_model(first.parse_known_args(argv)[0].model)
-    parser = build_training_parser(spec, parents=[first])
+    spec = get_model(_model_parser().parse_known_args(argv)[0].model)
+    parser = build_training_parser(spec)
     args, actions = parser.parse_args(argv), parser._option_string_actions
     given = frozenset(actions[name].dest for name in names_given(argv) if name in actions)
     return CommandLine(spec, args, given)

@@ -3,7 +3,7 @@
     bash scripts/benchmarks/gpu.sh OUT [--only training inference] [--cpu]
 
 The file is written anew after every step, so that a run that is cut off leaves what it has. A step that fails, or takes
-longer than it may, does not end the others; the exit status is then 1. Figures stand beside the published ones.
+longer than it may, does not end the others; the exit status is then 1.
 """
 
 import os

@@ -1,11 +1,9 @@
-"""Measures serve.py: throughput and latency under load, and that no answer is lost; or what a first byte waits for.
+"""Measures serve.py: throughput and latency under load, and that no answer is lost.
 
     bash scripts/benchmark.sh serving [--clients 200] [--rounds 2] [options of serve.py]
-    bash scripts/benchmark.sh serving --first-byte [--rounds 20] [options of serve.py]
 
 starts ``serve.py`` on a free port of this machine. All clients ask at once for sentences of the list as WAV, each again
-as soon as it has its answer. With ``--first-byte`` one client asks a warm server for sentences of two lengths, in turns
-with the same steps in this process: text, mel, and the first piece of sound, whose medians tell what takes the time.
+as soon as it has its answer.
 """
 
 import http.client
@@ -18,9 +16,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,14 +26,6 @@ from common.synthesis.phrases import read_phrases
 from scripts.benchmarks.table import Row, machine, markdown
 from scripts.launch import ROOT
 
-STEPS = ("text", "mel", "first piece")
-FIRST_BYTE = (  # sentences of about 3 and 20 s
-    "The rain had stopped before they came back to town.",
-    "The rain had stopped before they came back to town, and the people who had waited for them in the square went "
-    "home again one after the other, without a word to anybody, while the lamps along the river were lit, and the "
-    "boats that had been out all night came in with the tide, slowly, one by one, and nobody who stood there asked the "
-    "men where they had been.",
-)
 PERCENTILES = (50, 95, 99)
 _WAV_HEADER = 44  # bytes
 _PATIENCE = 600.0  # s for an answer
@@ -109,57 +97,17 @@ def server_with(options: Sequence[str], *, clients: int) -> Iterator[str]:
             server.terminate()
 
 
-def first_byte_rows(host: str, voice: Any, texts: Sequence[str], *, rounds: int) -> list[Row]:
-    """What the first byte of each text waits for, at the server and of its steps here, which take turns."""
-    rows = []
-    with ThreadPoolExecutor(1) as pool:  # as in the server, as OpenMP waits otherwise in the first thread
-        for text in texts:
-            steps, answers = list[list[tuple[float, float]]](), list[Answer]()
-            for _ in range(rounds + 1):
-                steps.append(pool.submit(measure_steps, voice, text).result())
-                answers.append(speak(host, text))
-            medians = (
-                np.median(np.array(steps[1:]), axis=0) * 1000
-            )  # ms, (steps, wall and processor); the first warms up
-            first = np.median([one.first_byte for one in answers[1:]]) * 1000  # ms
-            row = {"words": str(len(text.split())), "sound (s)": f"{answers[0].spoken:.1f}"}
-            for name, (wall, processor) in zip(STEPS, medians):
-                row[f"{name}, wall; processor (ms)"] = f"{wall:.1f}; {processor:.1f}"
-            row["the rest (ms)"] = f"{first - medians[:, 0].sum():.1f}"
-            rows.append(row | {"first byte (ms)": f"{first:.1f}"})
-    return rows
-
-
-def measure_steps(voice: Any, text: str) -> list[tuple[float, float]]:
-    """Wall's and processor's seconds of each step: from a text to symbols, to the mel, and to the first piece."""
-    clocks, made = [(time.perf_counter(), time.process_time())], text
-    own = voice.synthesizer
-    for step in (voice.plan, lambda items: own.generate(items[:1])[0], lambda result: next(own.pieces(result))):
-        made = step(made)
-        clocks.append((time.perf_counter(), time.process_time()))
-    return [(wall - before, used - spent) for (before, spent), (wall, used) in pairwise(clocks)]
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; the exit status is 1 where an answer was lost."""
     about = f"{(__doc__ or '').splitlines()[0]} Other options go to serve.py."
     parser = ArgumentParser(prog="serving", description=about)
     parser.add_argument("--clients", type=int, default=200, help="that ask at once")
-    parser.add_argument("--rounds", type=int, help="requests of each client, one after the other (2; --first-byte: 20)")
-    parser.add_argument("--first-byte", action="store_true", help="measure what the first byte waits for")
+    parser.add_argument("--rounds", type=int, default=2, help="requests of each client, one after the other")
     parser.add_argument("--phrases", type=Path, default=ROOT / "phrases/devset10.tsv", help="list to speak")
     args, options = parser.parse_known_args(argv)
-    if args.first_byte:
-        from common.serving.arguments import load_models  # here, as a load does not need PyTorch in this process
-
-        with server_with(options, clients=1) as host:
-            rows = first_byte_rows(host, load_models(options).voice, FIRST_BYTE, rounds=args.rounds or 20)
-        print(f"{machine(cuda='--cuda' in options)}: {shlex.join(options)}")
-        print(*markdown(rows), sep="\n")
-        return 0
     texts = [phrase.text for phrase in read_phrases(args.phrases) if phrase.text]
     with server_with(options, clients=args.clients) as host:
-        answers, seconds = ask_in_rounds(host, texts, clients=args.clients, rounds=args.rounds or 2)
+        answers, seconds = ask_in_rounds(host, texts, clients=args.clients, rounds=args.rounds)
     print(f"{machine(cuda='--cuda' in options)}: {shlex.join(options)}")
     print(*markdown([row_of(answers, clients=args.clients, seconds=seconds)]), sep="\n")
     return 1 if any(answer.status != 200 for answer in answers) else 0

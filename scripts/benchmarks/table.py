@@ -7,8 +7,7 @@ A run of training is given as its number of processes and its log. Its first epo
 other its first update, which holds the allocations and choices that are made once. Scaling is relative to the run with
 the fewest processes among those of the same batch size. Latency of inference is from the symbols to the sound; to the
 mels in a run that made no sound, and from them in one that was given mels. Latency of recognition is that of a batch,
-from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision. Published
-latencies, beside those of a GPU, are those of docs/PUBLISHED_FIGURES.md.
+from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision.
 """
 
 import platform
@@ -22,7 +21,6 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.logger import read_last_run, read_log
 from common.recognition.options import PERCENTILES
-from scripts.benchmarks.published import published_latency
 
 Row = dict[str, str]  # title of a column -> cell
 Run = dict[str, Any]  # options and figures of one run; "speed" is what ratios are of
@@ -33,8 +31,6 @@ COLUMNS = (  # title, name in a run and format; those that no run has are left o
     ("Duration (s)", "max_duration", "g"),
     ("Precision", "precision", ""),
     ("Avg latency (s)", "avg_latency", ".6f"),
-    ("Published, 1 x A100 (s)", "published", "g"),
-    ("Published / measured", "ratio", ".2f"),
     ("First sound (s)", "first_sound", ".5f"),
     *((f"Latency tolerance interval {percent}% (s)", f"{percent}%_latency", ".6f") for percent in PERCENTILES),
     ("Frames/s", "train_frames/s", ",.0f"),
@@ -106,9 +102,7 @@ def read_inference(path: Path) -> Run:
         figures = {name.replace(stage, ""): value for name, value in figures.items()} | figures
     if "avg_latency" not in figures:
         raise InputError(f"{path}: no averages of a run; was it cut short?")
-    published = published_latency(options) if options.get("cuda") else None
-    compared = {"published": published, "ratio": published and published / figures["avg_latency"]}
-    return options | figures | {"speed": 1 / figures["avg_latency"]} | compared
+    return options | figures | {"speed": 1 / figures["avg_latency"]}
 
 
 def rows(logs: Sequence[str]) -> list[Row]:

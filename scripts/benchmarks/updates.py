@@ -24,7 +24,6 @@ from common.training.options import parse_command_line
 from common.training.start import build_trainer, read_command
 from common.training.trainer import Trainer
 from scripts.benchmarking import SETTINGS
-from scripts.benchmarks.published import published_speed
 from scripts.benchmarks.random_models import COLUMNS, LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import markdown
 
@@ -106,9 +105,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     words += [*["--load-mel-from-disk"] * (columns == "mel text"), *others]
     kernels: list[dict[str, str]] = []
     for setting in args.settings:
-        amp, options = SETTINGS[setting]
         for way in args.ways:
-            figures, kernels = measure([*map(str, words), *options, *["--amp"] * (amp == "true"), *WAYS[way]])
+            figures, kernels = measure([*map(str, words), *SETTINGS[setting], *WAYS[way]])
             row = {
                 "model": model,
                 "precision": setting,
@@ -116,11 +114,6 @@ def main(argv: Sequence[str] | None = None) -> None:
                 "batch": f"{args.batch_size} x {args.accumulation}",
             }
             row |= {name: f"{figure:,.{6 if name == 'seconds' else 1}f}" for name, figure in figures.items()}
-            speed = figures["sequences/s" if model == "Jasper" else "frames/s"]
-            for gpus in (1, 8):
-                known = published_speed(model, mixed=amp == "true", gpus=gpus)
-                row[f"published, {gpus} x A100"] = f"{known:,.0f}" if known else "-"
-                row[f"ratio to {gpus}"] = f"{speed / known:.2f}" if known else "-"
             first = (setting, way) == (args.settings[0], args.ways[0])
             print(*markdown([row])[0 if first else 2 :], sep="\n", flush=True)
             gc.collect()

@@ -25,6 +25,7 @@ from common.errors import InputError, shown
 from common.files import make_folder, read_lines, write_text
 from common.importing.options import SPEAKERS, import_command, name_import
 from common.options import add_options, option, read_options
+from scripts.launch import shipped
 
 SPLITS = ("train", "val", "test")
 REPLACED = "replaced"  # folder of former lists
@@ -180,7 +181,7 @@ def main() -> int:
     lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
     if options.name == "ljs" and not any(ids.values()):  # which clips published voices were trained on
-        ids = {split: Path(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
+        ids = {split: shipped(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
     chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
     has_speakers = options.speaker is None and (options.dataset_path / SPEAKERS).is_file()
     draw = partial(split_clips, n_val=options.n_val, n_test=options.n_test, seed=options.seed)

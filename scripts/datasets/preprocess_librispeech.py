@@ -21,7 +21,7 @@ from common.extraction.batches import map_in_processes
 from common.files import read_lines, write_text
 from jasper.manifest import manifest_bytes
 from jasper.waveform import change_speed
-from scripts.variables import LIBRISPEECH
+from scripts.corpora import LIBRISPEECH
 
 SAMPLING_RATE = 16000  # Hz
 

@@ -24,7 +24,7 @@ from common.options import add_options, option, read_options
 from common.synthesis.phrases import read_phrases
 from common.synthesis.utterances import Phrase
 from scripts.datasets.embedded_corpus import READER, SENTENCES, make_corpus, normalize, read_sentences
-from scripts.launch import ROOT, given, run_or_print
+from scripts.launch import ROOT, options as words_of, run_or_print
 
 _STARTED = time.monotonic()
 EPOCHS = 20  # of 66 steps
@@ -77,7 +77,7 @@ def seconds_used() -> str:
 
 def call(script: str, *words: object, **options: object) -> None:
     """Run one of the toolkit's commands as a user would, and show how; ends with its status if it fails."""
-    following = [str(word) for word in (*words, *given(**options))]
+    following = [str(word) for word in (*words, *words_of(**options))]
     print(f"$ python {script} {' '.join(following)}", flush=True)
     run_or_print([sys.executable, ROOT / script, *following])
 
@@ -97,11 +97,16 @@ def measure(output: Path, phrases: list[Phrase]) -> float:
     return float(mcd)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """All stages in order; exit status 1 if the voice is not good enough, a failed command's own if one fails."""
+def build_parser() -> ArgumentParser:
+    """The options of the quickstart."""
     parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
     add_options(parser, QuickstartOptions)
-    options: QuickstartOptions = read_options(parser.parse_args(argv), QuickstartOptions)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """All stages in order; exit status 1 if the voice is not good enough, a failed command's own if one fails."""
+    options: QuickstartOptions = read_options(build_parser().parse_args(argv), QuickstartOptions)
     output = options.output.resolve()
     corpus, voice = output / "corpus", output / "voice"
     sentences, phrases = read_sentences(options.sentences), read_phrases(options.phrases)

@@ -3,7 +3,7 @@
 #   bash scripts/docker/interactive.sh
 #   PORT=6006 bash scripts/docker/interactive.sh tensorboard --logdir output --bind_all
 # PORT, by default 8888, is opened on this machine; NUM_GPUS is how many GPUs the container has (auto: all there are).
-source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh" && answer_help "$@"
 
 gpus=${NUM_GPUS:-auto}
 [ "$gpus" != auto ] || gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ' || true)

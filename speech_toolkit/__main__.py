@@ -1,0 +1,136 @@
+"""The command ``speech``: ``speech speak "Hello there."``; ``speech --help`` lists what it does."""
+# PYTHON_ARGCOMPLETE_OK
+
+import itertools
+import os
+import sys
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from common.cli import ArgumentParser, run
+from common.errors import OptionError
+
+if TYPE_CHECKING:
+    from scripts.launch import Script
+
+
+class Command(NamedTuple):
+    """What a word after ``speech`` does: a function of a module and that which makes its parser, or a script."""
+
+    about: str
+    module: str
+    function: str = "main"
+    parser: str = "build_parser"
+
+
+_TOOLS = "scripts.checkpoint_tools"
+COMMANDS = {
+    "speak": Command("speak a text or a list of phrases", "inference", "speak"),
+    "serve": Command("serve a voice over HTTP, with the studio", "serve"),
+    "voices": Command("list voices, their languages and speakers", "scripts.voices"),
+    "transcribe": Command("transcribe recordings", "inference", "transcribe", "build_recognition_parser"),
+    "import": Command("make a corpus of recordings as they are", "scripts.import_recordings"),
+    "prepare": Command("split a corpus into lists, and extract features", "prepare_dataset", ""),
+    "train": Command("train a model", "train"),
+    "finetune": Command("fine-tune a voice to a new one", "finetune_voice", ""),
+    "evaluate": Command("measure how good a voice is", "scripts.evaluate_voice"),
+    "export": Command(
+        "write a network as ONNX, TorchScript or safetensors, or for Piper", _TOOLS, "export", "export_parser"
+    ),
+    "inspect": Command("say what a checkpoint is, and what fits it", _TOOLS, "inspect", "inspect_parser"),
+    "convert": Command("read a checkpoint of another toolkit", _TOOLS, "convert", "convert_parser"),
+    "benchmark": Command("measure this machine", "benchmark", ""),
+}
+
+
+def speak(words: Sequence[str]) -> int | None:
+    """Speak a text that is the first argument, or what options of inference.py say."""
+    import inference
+
+    switches = list(itertools.takewhile(lambda word: word in ("--show", "--plain", "--quiet"), words))
+    text, *others = [*words[len(switches) :], ""]
+    if not text or text.startswith("-"):
+        return inference.main(words)
+    if others[0] and not others[0].startswith("-"):
+        raise OptionError(f'{text} {others[0]}: put the text in quotes: speech speak "{text} {others[0]} ..."')
+    return inference.main(["--text", text, *switches, *others[:-1]])
+
+
+def transcribe(words: Sequence[str]) -> int | None:
+    """Transcribe recordings that come first, by the newest recognizer where none is named."""
+    import inference
+    from scripts.speaking import find_newest
+
+    files = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
+    given = [*(["--input", *files] if files else []), *words[len(files) :]]
+    if inference.named_recognizer(given) is None:
+        given = ["--jasper", "CHECKPOINT" if "--help" in given else str(find_newest("Jasper")), *given]
+    return inference.main(given)
+
+
+def _script(name: str) -> "Script":
+    from scripts.launch import load_scripts  # subcommands that are no scripts need none of them
+
+    return load_scripts()[name]
+
+
+def build_parser() -> ArgumentParser:
+    """The parser of the first word."""
+    lines = [f"  {name:<12}{one.about}" for name, one in COMMANDS.items()]
+    about = "Speech synthesis and recognition. `speech COMMAND --help` shows the options of a command:"
+    parser = ArgumentParser(
+        prog="speech",
+        usage="speech COMMAND [options]",
+        description="\n".join([about, "", *lines]),
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of these")
+    return parser
+
+
+def parser_of(name: str) -> ArgumentParser:
+    """The parser of a subcommand."""
+    command = COMMANDS[name]
+    if not command.function:
+        return _script(command.module).parser()
+    return getattr(import_module(command.module), command.parser)()
+
+
+def main(argv: Sequence[str] | None = None) -> int | None:
+    """Run what the first word says; after ``--variables`` it is a script, whose settings the environment may hold."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["--variables"]:
+        _script(words[1]).start(os.environ, words[2:])
+        return 0
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
+    command = COMMANDS[build_parser().parse_args(words[:1]).command]
+    if command.function in ("speak", "transcribe"):
+        return {"speak": speak, "transcribe": transcribe}[command.function](words[1:])
+    if command.function:
+        return getattr(import_module(command.module), command.function)(words[1:])
+    _script(command.module).start({}, words[1:])
+    return 0
+
+
+def _complete() -> None:
+    """Answer a shell that asks what may follow, and end; nothing where argcomplete is not installed."""
+    with suppress(ImportError):
+        from argcomplete import autocomplete
+
+        name = next(iter(os.environ["COMP_LINE"].split()[1:]), "")
+        if name in COMMANDS:
+            os.environ["_ARGCOMPLETE"] = "2"  # words before the options of the subcommand
+        autocomplete(parser_of(name) if name in COMMANDS else build_parser())
+
+
+def run_main() -> None:
+    """Run the command ``speech``, as the installed program does."""
+    run(main, teardown=False)
+
+
+if __name__ == "__main__":
+    run_main()
