@@ -1,6 +1,7 @@
 """Evaluates opened checkpoints on a list: a table on the terminal, files, and results that are resumed after a stop."""
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -69,13 +70,15 @@ def evaluate(
     settings, facts = (json.loads(json.dumps(values, default=str)) for values in (settings, facts))
     results, status = _run(items, replace(evaluator, judges=judges), json.dumps(settings), fresh=options.fresh)
     n_listed, summary = len(items), reports.Summary.of(results)
-    reports.save_results(options.output / RESULTS, results, n_listed=n_listed, settings=facts | settings)
+    reports.save_results(options.output / RESULTS, results, summary, n_listed=n_listed, settings=facts | settings)
     title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
-    reports.save_page(options.output, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
-    print(f"{len(results)} of {n_listed} utterances", *summary.verdict, *text_table(summary.rows), sep="\n")
-    if len(summary.difference_rows) > 1:
-        print(*text_table(summary.difference_rows), sep="\n")
-    print(f"report: {options.output / reports.PAGE}; figures: {options.output / RESULTS}")
+    facts |= settings["options"]
+    reports.save_page(options.output, results, summary, n_listed=n_listed, title=title, facts=facts)
+    print(f"{len(results)} of {n_listed} utterances")
+    for table in (summary.rows, summary.difference_rows):
+        print(*text_table(table), sep="\n", end="\n" if table else "")
+    print(*(textwrap.fill(str(tile), subsequent_indent="  ") for tile in summary.tiles), sep="\n")
+    print(f"report: {options.output / reports.PAGE}\nfigures: {options.output / RESULTS}")
     if failed := [result for result in results if result.error is not None]:
         print(f"{len(failed)} of {len(results)} utterances could not be evaluated completely")
         print(*(f"  {result.name}  {result.error}" for result in failed), sep="\n")
@@ -113,9 +116,9 @@ def _open_judges(
     has_words = any(item.words is not None for item in items)
     if not has_words and voice is not None and (recognizer is not None or "faster_whisper" in installed()):
         print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
-    wanted = {"distillmos"} | ({"pesq", "pystoi"} if voice is None else set())
-    wanted |= {"faster_whisper"} if recognizer is None and has_words else set()
-    wanted |= {"resemblyzer"} if any(item.recording for item in items) else set()
+    wanted = ["distillmos"]
+    wanted += ["faster_whisper"] if recognizer is None and has_words else []
+    wanted += ["resemblyzer"] if any(item.recording for item in items) else []
     language = language_of(voice.front_end.config) if voice else ""
     return open_judges(wanted, options, language=language or "en", recognizer=recognizer)
 
@@ -161,10 +164,8 @@ def _run(
     if fresh:
         journal.unlink(missing_ok=True)
     keys = {item.name: item.key(settings) for item in items}
-    same = [
-        one for one in reports.read_journal(journal).values() if one.error is None and one.key == keys.get(one.name)
-    ]
-    kept = {one.name: one for one in same if all(path.is_file() for path in one.files(folder).values())}
+    known = reports.read_journal(journal)
+    kept = {name: one for name, one in known.items() if one.key == keys.get(name) and one.is_complete(folder)}
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
     results = []

@@ -78,9 +78,13 @@ class Evaluator:
         made, comparison = self._measure(result, wave, real)
         save_png(plot_speech(made, comparison), files["plot"])
         if self.griffin_lim is not None:
-            other = Result(GRIFFIN_LIM, item.phrase.text or "", reference=result.reference)
-            result.beside.append(other)
+            other = self._beside(result, GRIFFIN_LIM)
             self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
+
+    def _beside(self, result: Result, name: str) -> Result:
+        """Another sound of the words of ``result``, to be filled."""
+        result.beside.append(Result(name, result.text, reference=result.reference))
+        return result.beside[-1]
 
     def _synthesize(self, result: Result, item: EvaluationItem, synthesizer: Synthesizer, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
@@ -95,35 +99,31 @@ class Evaluator:
         result.figures |= {"work": work, "duration": duration}
         if duration and work:
             result.figures |= {"rtf": duration / work, "real_time_factor": work / duration}
-        # Copies are compared as the vocoder makes them, speech as its file has it.
-        copied = speech.parts[0].wave if self.extractor is not None else None
-        wave = load_wav(path, sampling_rate=rate) if copied is None else copied
+        wave = load_wav(path, sampling_rate=rate)
         self.judges.hear(result, wave, rate)
         return wave
 
     def _read_recording(self, result: Result, item: EvaluationItem, path: Path, *, seconds: float) -> Clip:
-        """The recording in the band that synthesized sound of ``seconds`` has too, with figures of its own."""
+        """The recording, judged too, in the band that it shares with the synthesized sound of ``seconds``."""
         assert item.recording is not None
         result.recording = str(item.recording)
         where = item.phrase.where
         rate = check_wav(item.recording, sampling_rate=None, where=where).sampling_rate
         recorded = load_wav(item.recording, sampling_rate=rate, where=where)
         save_wav(path, recorded, sampling_rate=rate)
-        own = Result(RECORDING, item.phrase.text or "", reference=result.reference)
-        self.judges.hear(own, recorded, rate)
-        result.beside.append(own)
+        self.judges.hear(self._beside(result, RECORDING), recorded, rate)
         seconds = max(len(recorded) / rate, seconds)
         if self.extractor is None and seconds > LONGEST:
             raise InputError(f"{where}: {seconds:.0f} s, too long to align; expected at most {LONGEST:.0f} s")
         lower = min(rate, self.sampling_rate)
-        real = Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
-        own.add(measure(real, None if self.extractor is None else real, extractor=self.extractor)[0])
-        return real
+        return Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
 
     def _measure(self, result: Result, wave: Tensor, real: Clip | None) -> tuple[Clip, SpeechComparison | None]:
         """Add the figures of a synthesized wave (T,) beside its recording, if there is one; what is plotted of it."""
         rate = self.sampling_rate if real is None else real.sampling_rate
         made = Clip(resample(wave, ratio=rate / self.sampling_rate).numpy(), rate)
+        if real is None:
+            return made, None
         figures, comparison = measure(made, real, extractor=self.extractor)
         result.add(figures)
-        return made if comparison is None else comparison.synthesized, comparison
+        return comparison.synthesized, comparison

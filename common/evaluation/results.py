@@ -148,6 +148,21 @@ def find_differences(
 
 
 @dataclass(frozen=True)
+class Tile:
+    """What one average says, for people who do not know the measure."""
+
+    title: str
+    measure: Measure
+    value: str
+    grade: str  # "good", "fair" or "bad"
+    words: str  # a sentence
+    beside: str  # that of the recordings, and whether they are better; empty if there is none
+
+    def __str__(self) -> str:
+        return f"{self.words}: {self.measure.name} {self.value}" + (f" ({self.beside})" if self.beside else "")
+
+
+@dataclass(frozen=True)
 class Summary:
     """All utterances together: of the voice or vocoder, by the name "", and of the sounds beside them."""
 
@@ -176,20 +191,21 @@ class Summary:
         return [one for one in MEASURES.values() if any(found[one.key] is not None for found in self.averages.values())]
 
     @property
-    def verdict(self) -> list[str]:
-        """What the figures say, in a sentence for each of the few that decide."""
-        found: dict[str, str] = {}
+    def tiles(self) -> list[Tile]:
+        """What the few figures that decide say."""
+        found: dict[str, Tile] = {}
         for row in VERDICTS:
             measure, limit = MEASURES[row["key"]], float(row["limit"])
             value, real = (self.averages.get(name, {}).get(measure.key) for name in ("", RECORDING))
             if value is None or row["key"] in found or (value < limit if measure.better == "high" else value > limit):
                 continue
-            found[row["key"]] = f"{row['words']}: {measure.name} {measure.show(value)} {measure.unit}".rstrip()
-            apart = self.differences.get(RECORDING, {}).get(measure.key)
-            if apart is not None and real:
-                side = "better than" if (apart.value > 0) == (measure.better == "high") else "worse than"
-                how = f"clearly {side}" if apart.is_clear else "not clearly different from"
-                found[row["key"]] += f", {how} the recordings' {measure.show(real)}"
+            beside, apart = "", self.differences.get(RECORDING, {}).get(measure.key)
+            if apart is not None and real is not None:
+                is_better = (apart.value > 0) == (measure.better == "high")
+                how = "no clear difference" if not apart.is_clear else f"clearly {'worse' if is_better else 'better'}"
+                beside = f"recordings {measure.show(real)}, {how}"
+            shown = f"{measure.show(value)} {measure.unit}".rstrip()
+            found[row["key"]] = Tile(row["title"], measure, shown, row["grade"], row["words"], beside)
         return [*found.values()]
 
     @property
@@ -200,18 +216,21 @@ class Summary:
 
     @property
     def difference_rows(self) -> list[Row]:
-        """A heading, and the differences by measure; only the heading if there are none."""
-        rows: list[Row] = [(f"difference, {CONFIDENCE} % interval", *(f"to {name}" for name in self.differences))]
+        """A heading, and the differences by measure; nothing if there are none."""
+        rows: list[Row] = []
         for one in self.measures:
             found = self._of(self.differences, one)
             rows += [(one, *(apart.show(one) if apart else "-" for apart in found))] if any(found) else []
-        return rows
+        heading = (f"difference ({CONFIDENCE} %)", *(f"to {name}" for name in self.differences))
+        return [heading, *rows] if rows else []
 
     def _of(self, values: Mapping[str, Mapping[str, T]], measure: Measure) -> list[T | None]:
         return [found.get(measure.key) for found in values.values()]
 
 
-def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
+def save_results(
+    path: Path, results: Sequence[Result], summary: Summary, *, n_listed: int, settings: dict[str, Any]
+) -> None:
     """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
     absent = dict.fromkeys([*MEASURES, "work"])
     rows = []
@@ -220,11 +239,11 @@ def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settin
         del row["figures"], row["key"], row["embedding"]
         row["beside"] = {one.name: {"heard": one.heard} | absent | one.figures for one in result.beside}
         rows.append(row)
-    summary = Summary.of(results)
-    means = {"averages": summary.averages.pop(""), "averages_beside": summary.averages}
+    found = asdict(summary)
+    means = {"averages": found["averages"].pop(""), "averages_beside": found["averages"]}
     done = {"n_done": len(results), "n_listed": n_listed, "stopped": len(results) < n_listed}
-    apart = {"differences": asdict(summary)["differences"]}
-    write_json(path, {"settings": settings, "extent": done, **means, **apart, "utterances": rows})
+    values = {"settings": settings, "extent": done, **means, "differences": found["differences"], "utterances": rows}
+    write_json(path, values)
 
 
 def read_journal(path: Path) -> dict[str, Result]:
@@ -243,9 +262,10 @@ def add_to_journal(path: Path, result: Result) -> None:
         file.write(f"\n{json.dumps(asdict(result))}")
 
 
-def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: str, facts: Mapping[str, Any]) -> None:
+def save_page(
+    folder: Path, results: Sequence[Result], summary: Summary, *, n_listed: int, title: str, facts: Mapping[str, Any]
+) -> None:
     """Write an HTML page that refers to the sounds and plots beside it."""
-    summary = Summary.of(results)
     anchors = {result.name: Link(result.name, f"u{number}") for number, result in enumerate(results)}
     main = [one for one in summary.measures if one.is_main]
     files = ({kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results)
