@@ -1,5 +1,6 @@
 """Figures of utterances over time: mel-spectrograms, attention, pitch and other curves; without a display."""
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,10 +26,14 @@ _FONT = "DejaVu Sans"
 matplotlib.rcParams["text.parse_math"] = False  # titles and symbols may hold dollar signs
 MIN_WIDTH, MAX_WIDTH, WIDTH_PER_SECOND = 10.0, 20.0, 2.0  # inches of a figure
 LEFT, RIGHT, TOP, BOTTOM, GAP = 0.8, 1.2, 0.65, 0.65, 0.5  # inches around panels, and between them
-MEL_HEIGHT, ATTENTION_HEIGHT, CURVES_HEIGHT = 2.0, 4.5, 1.2  # inches of a panel
+MEL_HEIGHT, CURVES_HEIGHT = 2.0, 1.2  # inches of a panel
+MIN_ATTENTION, MAX_ATTENTION = 4.5, 9.0  # inches
 TITLE_LETTERS = 10.5  # an inch
 SYMBOL_SIZE = 8.0  # points, of symbols below the mels and beside the attention
-SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a letter with the gap beside or above it
+SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a line of symbols
+LETTER_ROOM = SYMBOL_SIZE * 0.65 / 72  # inches, of a letter
+SPACE_ROOM = SYMBOL_SIZE * 0.318 / 72  # inches, of a space
+MOST_ROWS = 8  # of symbols below the mels, or columns beside the attention
 HZ_TICKS = (0, 500, 1000, 2000, 4000, 8000, 16000)
 PITCH = "pitch (Hz)"
 
@@ -50,7 +55,7 @@ def plot_utterance(
     - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
       their difference, the second less the first. ``audio`` describes them;
     - ``symbols``: those of its text (L,), beside the attention, and below the mels in the middle of their ``durations``
-      (L,) in frames where these are given. Where room is short, every n-th does;
+      (L,) in frames where these are given. Where room is short they stand in several rows;
     - ``alignment``: attention's weights (F, L), with ``durations`` as a line over it;
     - ``curves``: groups of them by the name of their axis, such as `PITCH`, which is 0 where unvoiced.
 
@@ -68,24 +73,30 @@ def plot_utterance(
     counts = None if durations is None else to_array(durations)
     groups = {unit: group for unit, group in (curves or {}).items() if group}
 
-    heights = [MEL_HEIGHT] * len(images) + [ATTENTION_HEIGHT] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
     lines = [values for group in groups.values() for values in group.values()]
     length = max(1, *(array.shape[-1] for array in (*arrays.values(), weights, *lines))) * seconds
-    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + LEFT + RIGHT), MAX_WIDTH)
-    height = TOP + sum(heights) + GAP * (len(heights) - 1) + BOTTOM
-    figure = Figure(figsize=(width, height))
+    attention_height = min(max(MIN_ATTENTION, len(weights) * SYMBOL_ROOM), MAX_ATTENTION)
+    beside, rows = _stagger(symbols, np.arange(len(weights)), room=attention_height, length=len(weights), upwards=True)
+    margin = LEFT + max((one.count(" ") for one in beside), default=0) * SPACE_ROOM
+    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + margin + RIGHT), MAX_WIDTH)
+    middles = np.zeros(0) if counts is None else np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan) * seconds
+    labels, middles = _stagger(symbols, middles, room=width - margin - RIGHT, length=length)
+    n_rows = max((one.count("\n") + 1 for one in labels), default=0)
+
+    heights = [MEL_HEIGHT] * len(images) + [attention_height] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
+    labelled = (len(images) or len(heights)) - 1  # the panel above the symbols
+    gaps = [GAP + n_rows * SYMBOL_ROOM * (index == labelled) for index in range(len(heights))]
+    figure, axes = _make_panels(heights, gaps, width=width, margin=margin)
     title, fonts = _drawable(" ".join(title.split()), symbols)
     title = textwrap.shorten(title, int(width * TITLE_LETTERS), placeholder="\u2026")
     figure.suptitle(title, x=0.01, ha="left", family=fonts)
-    place = {"left": LEFT / width, "right": 1 - RIGHT / width, "top": 1 - TOP / height, "bottom": BOTTOM / height}
-    place["hspace"] = GAP * len(heights) / sum(heights)  # matplotlib's own layouts draw everything twice
-    axes = list(figure.subplots(len(heights), height_ratios=heights, squeeze=False, gridspec_kw=place)[:, 0])
 
     for panel, (name, mel, colors) in zip(axes, images):
         _draw_image(panel, name, mel, seconds=seconds, first=0, unit="log amplitude", **colors)
         label_mel_axis(panel.yaxis, audio)
     if weights.size:
-        _draw_attention(axes[len(images)], weights, counts, symbols, seconds=seconds)
+        _draw_attention(axes[len(images)], weights, counts, seconds=seconds)
+        axes[len(images)].set_yticks(rows, beside, fontsize=SYMBOL_SIZE)
     for panel, (unit, group) in zip(axes[len(axes) - len(groups) :], groups.items()):
         _draw_curves(panel, unit, group, seconds=seconds)
     for axis in axes:
@@ -95,14 +106,27 @@ def plot_utterance(
             ends = np.cumsum(counts) * seconds
             axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     axes[-1].set_xlabel("time (s)")
-    if counts is not None and len(symbols) == len(counts):
-        middles = np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan) * seconds
-        below = axes[(len(images) or len(axes)) - 1].xaxis
-        _label_symbols(below, symbols, middles, room=width - LEFT - RIGHT, minor=True)
-        below.remove_overlapping_locs = False  # major ticks do not take their place
-        below.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
-        below.set_tick_params(which="major", pad=4 + 1.2 * SYMBOL_SIZE)
+    if labels:
+        axis = axes[labelled].xaxis
+        axis.set_ticks(middles, labels, minor=True, fontsize=SYMBOL_SIZE)
+        axis.remove_overlapping_locs = False  # major ticks do not take their place
+        axis.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
+        axis.set_tick_params(which="major", pad=4 + 72 * n_rows * SYMBOL_ROOM)
     return figure
+
+
+def _make_panels(
+    heights: Sequence[float], gaps: Sequence[float], *, width: float, margin: float
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels of these heights, and a gap below each, in inches; matplotlib's layouts draw all twice."""
+    height = TOP + sum(heights) + sum(gaps[:-1]) + BOTTOM + gaps[-1] - GAP
+    figure, axes, bottom = Figure(figsize=(width, height)), list[Axes](), height - TOP
+    for own, gap in zip(heights, gaps):
+        bottom -= own
+        place = (margin / width, bottom / height, 1 - (margin + RIGHT) / width, own / height)
+        axes.append(figure.add_axes(place))
+        bottom -= gap
+    return figure, axes
 
 
 @lru_cache(maxsize=1000)
@@ -164,9 +188,7 @@ def _draw_image(
     axis.set_title(title, loc="left", y=1.0, fontsize="medium")
 
 
-def _draw_attention(
-    axis: Axes, weights: np.ndarray, counts: np.ndarray | None, symbols: Sequence[str], *, seconds: float
-) -> None:
+def _draw_attention(axis: Axes, weights: np.ndarray, counts: np.ndarray | None, *, seconds: float) -> None:
     """Weights (L, F) with the text upwards, and a line through the symbols' ``counts`` of frames (L,)."""
     title = "attention" if counts is None else "attention; line: durations"
     _draw_image(axis, title, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", vmin=0, vmax=1)
@@ -176,8 +198,6 @@ def _draw_attention(
         times = np.stack([ends - counts, ends], axis=1).ravel() * seconds
         axis.plot(times, np.repeat(rows, 2), color="white", linewidth=0.8)
     axis.set_ylabel("symbol")
-    if len(symbols) == len(rows):
-        _label_symbols(axis.yaxis, symbols, rows, room=ATTENTION_HEIGHT)
 
 
 def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> None:
@@ -193,9 +213,24 @@ def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> No
         axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(curves), fontsize="small", frameon=False)
 
 
-def _label_symbols(axis: Axis, symbols: Sequence[str], places: np.ndarray, *, room: float, minor: bool = False) -> None:
-    """Symbols at their places; every n-th if there is no ``room``, in inches, for all."""
-    placed = np.flatnonzero(np.isfinite(places))
-    listed = placed[:: max(1, -(-len(placed) // int(room / SYMBOL_ROOM)))]
-    labels = [symbols[index].replace(" ", "\u2423") for index in listed]
-    axis.set_ticks(places[listed], labels, minor=minor, fontsize=SYMBOL_SIZE)
+def _stagger(
+    symbols: Sequence[str], places: np.ndarray, *, room: float, length: float, upwards: bool = False
+) -> tuple[list[str], np.ndarray]:
+    """Labels of the symbols whose places are numbers, and the places, on an axis of ``length``, ``room`` inches long.
+
+    Each is in the first row below the axis, or ``upwards`` in the first column beside it, in which it has room: line
+    breaks or spaces take it there. Beyond `MOST_ROWS`, every n-th symbol has a label, each of which ends in "…".
+    There are none unless each symbol has a place.
+    """
+    placed = np.flatnonzero(np.isfinite(places)) if len(places) == len(symbols) else np.zeros(0, int)
+    shown = [symbol.replace(" ", "\u2423") for symbol in symbols]
+    sizes = [SYMBOL_ROOM if upwards else (len(one) + 0.5) * LETTER_ROOM for one in shown]
+    step = math.ceil(sum(sizes[index] for index in placed) / (MOST_ROWS * room)) or 1
+    ends, labels = list[float](), list[str]()
+    for index in placed[::step]:
+        start = places[index] * room / length - sizes[index] / 2
+        row = next((row for row, end in enumerate(ends) if end <= start + 1e-6), len(ends))
+        ends[row : row + 1] = [start + sizes[index]]
+        text = shown[index] + "\u2026" * (step > 1)
+        labels.append(text + " " * (2 * row * max(map(len, shown)) + 2 * row) if upwards else "\n" * row + text)
+    return labels, places[placed[::step]]

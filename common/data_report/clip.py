@@ -19,11 +19,11 @@ from common.errors import AudioError, InputError
 from common.extraction.features import Utterance, text_front_end
 from common.pages.tables import read_measures
 from common.text.config import TextConfig
-from common.text.front_end import EmptyTextError
 
 PITCH_RATE = 50  # values of pitch a second
 QUIETEST = -120.0  # dBFS, of digital silence
 FLAT_TOP = 3  # samples in a row at the clip's extreme
+LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
 FLAT_TOLERANCE = 1e-4  # of the extreme: three steps of 16 bits
 LEAST_EXTREME = 0.05  # of full scale: below, the steps of 16 bits make flat tops of their own
 
@@ -44,7 +44,6 @@ class Sound:
     samples_blake2b: str  # digest of the samples, whatever file they stand in
     lowest: float  # smallest sample
     highest: float  # largest sample
-    pitch: np.ndarray = field(repr=False)  # (N,) Hz, PITCH_RATE values a second of the voiced parts
 
 
 @dataclass(frozen=True)
@@ -63,17 +62,14 @@ class Clip:
 def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_range: Range = (None, None)) -> Clip:
     """Read the recording and the transcript of one line."""
     front_end, path = text_front_end(text, "drop"), dataset / utterance.wav
-    cleaned, ids = utterance.text, list[int]()
-    dropped, unknown = Counter[str](), Counter[str]()
+    cleaned, n_tokens, unknown = utterance.text, 0, Counter[str]()
     try:
-        cleaned, dropped = front_end.read(utterance.text)
-        ids, unknown = front_end.encode_cleaned(cleaned, text=utterance.text)
-    except EmptyTextError as error:
-        unknown = error.dropped
-    except InputError:  # too long, or no text
-        pass
-    n_tokens = len(ids)
-    clip = Clip(utterance, cleaned, n_tokens, dict(dropped + unknown))
+        cleaned, unknown = front_end.read(utterance.text)
+        ids, dropped = front_end.encode_cleaned(cleaned, text=utterance.text)
+        n_tokens, unknown = len(ids), unknown + dropped
+    except InputError as error:  # too long, or no text is left
+        unknown = unknown + getattr(error, "dropped", Counter[str]())
+    clip = Clip(utterance, cleaned, n_tokens, dict(unknown))
     if not path.is_file():
         return replace(clip, fault=("missing", "no such file"))
     try:
@@ -101,7 +97,6 @@ def _analyze(file: soundfile.SoundFile, path: Path, pitch_range: Range) -> tuple
     levels, pitch = measure_frames(mono, rate), _pitch(mono, rate, pitch_range)
     frames, is_speech = levels.powers, levels.sounding
     leading, trailing, pause = _silences(is_speech)
-    voiced = pitch[pitch > 0]
     figures = {
         "duration": len(samples) / rate,
         "leading silence": leading,
@@ -114,21 +109,22 @@ def _analyze(file: soundfile.SoundFile, path: Path, pitch_range: Range) -> tuple
         "DC offset": float(mono.sum()) / len(samples),
         "voiced": 100 * float(np.mean(pitch > 0)) if len(pitch) else 0.0,
     }
-    if len(voiced):
-        figures |= zip(("pitch, 5 %", "pitch, median", "pitch, 95 %"), np.percentile(voiced, (5, 50, 95)).tolist())
+    if (pitch > 0).any():
+        values = np.percentile(pitch[pitch > 0], (5, 50, 95)).tolist()
+        figures |= zip(("pitch, 5 %", "pitch, median", "pitch, 95 %"), values)
     digest = hashlib.blake2b(samples.tobytes(), digest_size=16).hexdigest()
-    return Sound(file.format, file.subtype, rate, file.channels, len(samples), digest, lowest, highest, voiced), figures
+    return Sound(file.format, file.subtype, rate, file.channels, len(samples), digest, lowest, highest), figures
 
 
 def _n_clipped(samples: np.ndarray) -> int:
     """Samples (T, channels) -> how many stand in flat tops, at the extremes of all channels."""
-    ends = {-1: -float(samples.min()), 1: float(samples.max())}
-    least = max(LEAST_EXTREME, max(ends.values()) / 2)  # the other side of a lopsided wave is no clipping
+    least = max(LEAST_EXTREME, float(np.abs(samples).max()) / 2)  # the other side of a lopsided wave is no clipping
     total = 0
-    for sign, extreme in ends.items():
-        for channel in sign * samples.T if extreme >= least else ():
-            total += int(binary_opening(channel >= extreme * (1 - FLAT_TOLERANCE), np.ones(FLAT_TOP)).sum())
-    return total
+    for side in (samples, -samples):
+        if (extreme := float(side.max())) >= least:
+            flat = binary_opening(side >= extreme * (1 - FLAT_TOLERANCE), np.ones((FLAT_TOP, 1)))
+            total += int(flat.sum())
+    return total if total >= LEAST_CLIPPED else 0
 
 
 def decibels(mean_square: float) -> float:

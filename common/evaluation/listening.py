@@ -16,30 +16,28 @@ import numpy as np
 import soundfile
 from markupsafe import Markup
 from scipy.signal import firwin, oaconvolve
-from scipy.stats import binomtest, t
 
 from common.audio.loudness import CEILING, measure_loudness
 from common.audio.wav import check_wav, load_wav
 from common.errors import InputError
 from common.evaluation.options import MUSHRA, RESULTS
-from common.evaluation.results import RECORDING, SYNTHESIZED, files_of
+from common.evaluation.results import CONFIDENCE, RECORDING, SYNTHESIZED, Figures, files_of, find_differences, mean
 from common.files import read_json, write_json, write_text
 from common.pages.render import NAME, STYLESHEET, digest, render_template
-from common.pages.tables import Row, cells, read_measures, text_table
+from common.pages.tables import Measure, Row, text_table
 
 LISTENING_PAGE, LISTENING_KEY = "listening.html", "listening_key.json"  # files in an evaluation's folder
 LISTENING_RESULTS = "listening_results.tsv"
 ANCHOR = "anchor"  # the system of that name: the recording through a low-pass
 ANCHOR_CUT, ANCHOR_SECONDS = 3750.0, 0.02  # Hz, and the filter's length: +-0.1 dB to 3.5 kHz, below -25 dB from 4 kHz
 LOUDNESS = -23.0  # LUFS; all sounds of a trial are quieter where a peak would pass the ceiling
-CONFIDENCE = 0.95
 # BS.1534-3, 4.1.2: a listener who rates the hidden reference below 90 in more than 15 % of the trials is not counted.
 LEAST_REFERENCE, MOST_MISSED = 90.0, 0.15
 
-Scores = dict[str, dict[str, float]]  # of one listener: of each utterance, by system
+SCORE = Measure("score", "score", better="high")  # from 0 to 100
+Answers = dict[tuple[str, str], float]  # scores by trial and system
 Wave = tuple[np.ndarray, int]  # samples (T,), and their rate in Hz
 _FOLDER = Path(__file__).parent
-_MEASURES = [*read_measures("evaluation/listening.tsv").values()]
 
 
 def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -> None:
@@ -128,71 +126,52 @@ def _short_digest(text: str) -> str:
 def report_results(folder: Path, results: Path) -> int:
     """Print and write the table of the test in ``folder`` from the files in ``results``; the exit status.
 
-    Files that cannot be counted are one line each, and the status is 1.
+    Files that cannot be counted are one line each, and the status is 1. A score is the mean over all answers, and the
+    first system is compared with each other one answer by answer.
 
     Raises:
         InputError: there is no test, or no listener to count.
     """
     key = read_json(folder / LISTENING_KEY, kind="key of a listening test (--output)")
-    listeners: dict[str, Scores] = {}
-    paths = sorted(results.glob("*.json"))
+    paths, listeners = sorted(results.glob("*.json")), dict[str, Answers]()
     for path in paths:
-        name, scores = _read_answers(path, key)
-        if name in listeners or not scores:
-            print(
-                f"{path}: {'a second file of ' + name if scores else 'no complete answers of this test'}; not counted"
-            )
-        else:
-            listeners[name] = scores
-    counted = dict(listeners)
-    for name, scores in listeners.items() if key["kind"] == MUSHRA else ():
-        missed = sum(one[RECORDING] < LEAST_REFERENCE for one in scores.values()) / len(scores)
-        if missed > MOST_MISSED:
-            print(f"{name}: {missed:.0%} of the hidden references below {LEAST_REFERENCE:g}; not counted (BS.1534-3)")
-            del counted[name]
-    if not counted:
+        try:
+            name, answers = _read_answers(path, key)
+            listeners[name] = answers  # a listener's latest file counts
+        except InputError as error:
+            print(error)
+    if not listeners:
         raise InputError(f"{results}: none of {len(paths)} result files (*.json) can be counted (--results)")
-    rows = result_table(list(counted.values()), key["systems"])
-    print(f"{key['kind']}: {len(counted)} of {len(listeners)} listeners, {len(key['trials'])} trials each")
+    scores: dict[str, dict[str, Figures]] = {system: {} for system in key["systems"]}  # of each answer, by its name
+    for name, answers in listeners.items():
+        for (trial, system), score in answers.items():
+            scores[system][f"{name} {trial}"] = {SCORE.key: score}
+    first, *_ = scores
+    rows: list[Row] = [("system", SCORE, f"{first} less it ({CONFIDENCE} %)")]
+    for system, own in sorted(scores.items(), key=lambda one: -(mean(SCORE, [*one[1].values()]) or 0)):
+        apart = find_differences([SCORE], scores[first], own).get(SCORE.key) if system != first else None
+        rows.append((system, SCORE.show(mean(SCORE, [*own.values()])), apart.show(SCORE) if apart else "-"))
+    print(f"{key['kind']}: {len(listeners)} of {len(paths)} listeners, {len(key['trials'])} trials each")
     print(*text_table(rows), sep="\n")
     write_text(folder / LISTENING_RESULTS, "".join("\t".join(map(str, row)) + "\n" for row in rows))
     print(f"table: {folder / LISTENING_RESULTS}")
     return int(len(listeners) < len(paths))
 
 
-def _read_answers(path: Path, key: dict[str, Any]) -> tuple[str, Scores]:
-    """The listener and the scores of a file; no scores unless it is a complete file of this test."""
+def _read_answers(path: Path, key: dict[str, Any]) -> tuple[str, Answers]:
+    """A listener, and the scores by trial and system; InputError for a file that is not to be counted."""
+    values, trials = read_json(path), key["trials"]
+    wanted = {(name, sound) for name, one in trials.items() for sound in one}
     try:
-        values, trials = read_json(path), key["trials"]
-        answers = {
-            name: {trials[name][sound]: float(score) for sound, score in given.items()}
-            for name, given in values["answers"].items()
-        }
-    except (InputError, KeyError, TypeError, ValueError, AttributeError):
-        return "", {}
-    wanted = {name: set(systems.values()) for name, systems in trials.items()}
-    is_complete = values.get("test") == key["test"] and {name: set(one) for name, one in answers.items()} == wanted
-    return str(values.get("listener")), answers if is_complete else {}
-
-
-def result_table(listeners: list[Scores], systems: list[str]) -> list[Row]:
-    """A heading, and a row for each system, the best first.
-
-    The mean is over the listeners' means, its interval is Student's. The first system is compared with each other one:
-    the share of answers, of those that prefer one, in which the first is rated higher, with Wilson's interval.
-    """
-    rows: dict[str, dict[str, float]] = {}
-    for system in systems:
-        means = [float(np.mean([scores[system] for scores in one.values()])) for one in listeners]
-        rows[system] = {"mean": float(np.mean(means))}
-        if len(means) > 1:
-            half = float(t.ppf((1 + CONFIDENCE) / 2, len(means) - 1) * np.std(means, ddof=1)) / math.sqrt(len(means))
-            rows[system] |= {"low": rows[system]["mean"] - half, "high": rows[system]["mean"] + half}
-        pairs = [(scores[systems[0]], scores[system]) for one in listeners for scores in one.values()]
-        preferences = [first > second for first, second in pairs if first != second]
-        if preferences:
-            test = binomtest(sum(preferences), len(preferences))
-            share = test.proportion_ci(CONFIDENCE, method="wilson")
-            rows[system] |= {"share": test.statistic, "share_low": share.low, "share_high": share.high}
-    order = sorted(rows, key=lambda system: -rows[system]["mean"])
-    return [("system", *map(str, _MEASURES)), *((system, *cells(_MEASURES, rows[system])) for system in order)]
+        given = {(name, sound): float(score) for name, one in values["answers"].items() for sound, score in one.items()}
+        is_complete = values["test"] == key["test"] and given.keys() == wanted
+    except (KeyError, TypeError, ValueError, AttributeError):
+        is_complete = False
+    if not is_complete:
+        raise InputError(f"{path}: no complete answers of this test; not counted")
+    answers = {(name, trials[name][sound]): score for (name, sound), score in given.items()}
+    references = [score for (_, system), score in answers.items() if system == RECORDING]
+    missed = sum(score < LEAST_REFERENCE for score in references) / len(trials)
+    if key["kind"] == MUSHRA and missed > MOST_MISSED:
+        raise InputError(f"{path}: {missed:.0%} of the hidden references below {LEAST_REFERENCE:g}; not counted")
+    return str(values.get("listener")), answers
