@@ -94,19 +94,18 @@ def _analyze(file: soundfile.SoundFile, path: Path, pitch_range: Range) -> tuple
         raise AudioError(f"{path}: empty, or with samples that are not finite numbers")
     lowest, highest = float(samples.min()), float(samples.max())
     mono = samples.mean(axis=1, dtype=np.float64)
-    levels, pitch = measure_frames(mono, rate), _pitch(mono, rate, pitch_range)
-    frames, is_speech = levels.powers, levels.sounding
-    leading, trailing, pause = _silences(is_speech)
+    levels, pitch = measure_frames(mono, rate), np.zeros(0)
+    config = AudioConfig(sampling_rate=rate, hop_length=max(1, rate // PITCH_RATE), mel_fmax=None)
+    with suppress(AudioError):  # too short for a pitch
+        pitch = estimate_pitch(mono, config, n_frames=len(mono) // config.hop_length, pitch_range=pitch_range)
     figures = {
         "duration": len(samples) / rate,
-        "leading silence": leading,
-        "trailing silence": trailing,
-        "longest pause": pause,
-        "speech level": decibels(float(np.mean(frames[is_speech]))) if is_speech.any() else QUIETEST,
-        "peak": decibels(max(-lowest, highest) ** 2),
-        "noise": decibels(float(np.percentile(frames, 5))),
+        **_silences(levels.sounding),
+        "speech level": _decibels(levels.powers[levels.sounding].mean()) if levels.sounding.any() else QUIETEST,
+        "peak": _decibels(max(-lowest, highest) ** 2),
+        "noise": _decibels(np.percentile(levels.powers, 5)),
         "clipped samples": 100 * (_n_clipped(samples) / samples.size),
-        "DC offset": float(mono.sum()) / len(samples),
+        "DC offset": float(mono.mean()),
         "voiced": 100 * float(np.mean(pitch > 0)) if len(pitch) else 0.0,
     }
     if (pitch > 0).any():
@@ -121,30 +120,19 @@ def _n_clipped(samples: np.ndarray) -> int:
     least = max(LEAST_EXTREME, float(np.abs(samples).max()) / 2)  # the other side of a lopsided wave is no clipping
     total = 0
     for side in (samples, -samples):
-        if (extreme := float(side.max())) >= least:
-            flat = binary_opening(side >= extreme * (1 - FLAT_TOLERANCE), np.ones((FLAT_TOP, 1)))
-            total += int(flat.sum())
+        if (extreme := side.max()) >= least:
+            total += int(binary_opening(side >= extreme * (1 - FLAT_TOLERANCE), np.ones((FLAT_TOP, 1))).sum())
     return total if total >= LEAST_CLIPPED else 0
 
 
-def decibels(mean_square: float) -> float:
+def _decibels(mean_square: float) -> float:
     """A mean square relative to full scale, in dB."""
     return max(QUIETEST, 10 * math.log10(mean_square)) if mean_square > 0 else QUIETEST
 
 
-def _silences(is_speech: np.ndarray) -> tuple[float, float, float]:
+def _silences(is_speech: np.ndarray) -> dict[str, float]:
     """Seconds at the start, at the end, and of the longest pause between."""
-    speech = np.flatnonzero(is_speech)
-    if not len(speech):
-        return len(is_speech) * FRAME_SECONDS, 0.0, 0.0
-    frames = int(speech[0]), int(len(is_speech) - 1 - speech[-1]), int(max(np.diff(speech), default=1) - 1)
-    leading, trailing, pause = (n * FRAME_SECONDS for n in frames)
-    return leading, trailing, pause
-
-
-def _pitch(wave: np.ndarray, rate: int, pitch_range: Range) -> np.ndarray:
-    """wave (T,) -> pitch in Hz, PITCH_RATE values a second, 0 where unvoiced; nothing where too short for any."""
-    config = AudioConfig(sampling_rate=rate, hop_length=max(1, rate // PITCH_RATE), mel_fmax=None)
-    with suppress(AudioError):
-        return estimate_pitch(wave, config, n_frames=len(wave) // config.hop_length, pitch_range=pitch_range)
-    return np.zeros(0)
+    bounds = np.flatnonzero(np.pad(is_speech, 1, constant_values=True))  # the first and last lie outside
+    leading, *pauses, trailing = np.diff(bounds) - 1 if is_speech.any() else (len(is_speech), 0)
+    frames = {"leading silence": leading, "trailing silence": trailing, "longest pause": max(pauses, default=0)}
+    return {name: float(n * FRAME_SECONDS) for name, n in frames.items()}

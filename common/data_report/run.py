@@ -21,7 +21,6 @@ from common.files import make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages.render import render_page, render_template
 from common.pages.tables import Measure, Row, cells, player_address, setting_rows, text_table
-from common.text.symbols import name_symbol
 
 SHOWN = 20  # rows of a table on the terminal; the page has them all
 MOST_LISTED = 2000  # rows of a table of the page: a browser must still open it; report.json has all
@@ -30,8 +29,9 @@ Rows = list[Row]  # the first is the heading
 
 CLIPS = Measure("n_clips", "clips", form=".0f")
 LENGTH = Measure("seconds", "length", form=hours)
-TIMES = Measure("count", "times", form=".0f")
-SPEAKER_MEASURES = (CLIPS, LENGTH, *(replace(MEASURES[name], key=key) for key, name in OF_SPEAKERS.items()))
+SPEAKER_MEASURES = [CLIPS, LENGTH] + [
+    replace(MEASURES[name], key=key, name=short, unit="") for key, (name, short) in OF_SPEAKERS.items()
+]
 UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
 _HINT = "; choose another --report-output"
 
@@ -49,7 +49,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, corpus.prior_text
     report = summarize(clips, findings, dataset=dataset, lists=lists, audio=audio_config)
     by_kind = {kind: [one for one in findings if one.kind == kind] for kind in report["kinds"]}
-    contents = {"report": report, "tables": _tables(report, text.symbol_set), "kinds": KINDS, "by_kind": by_kind}
+    contents = {"report": report, "tables": _tables(report), "kinds": KINDS, "by_kind": by_kind}
     print(render_template("data_report/terminal.txt", **contents, columns=_columns).strip())
     measures = [MEASURES[name] for name in report["distributions"]]
     settings = {"symbol_set": text.symbol_set, "cleaners": " ".join(text.cleaners)} | asdict(audio_config)
@@ -113,7 +113,7 @@ def _clip_rows(clips: Sequence[Clip], with_findings: Collection[int], measures: 
     return rows
 
 
-def _tables(report: Mapping[str, Any], symbol_set: str) -> list[tuple[str, Rows]]:
+def _tables(report: Mapping[str, Any]) -> list[tuple[str, Rows]]:
     """Tables of the page and the terminal, by their titles."""
     distributions: Rows = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
     for name, values in report["distributions"].items():
@@ -121,12 +121,4 @@ def _tables(report: Mapping[str, Any], symbol_set: str) -> list[tuple[str, Rows]
         distributions.append((replace(MEASURES[name], unit=""), *numbers, MEASURES[name].unit))
     speakers: Rows = [("speaker", *SPEAKER_MEASURES)]
     speakers += [(one["name"] or "all", *cells(SPEAKER_MEASURES, one)) for one in report["speakers"]]
-    characters: Rows = [("character", TIMES, CLIPS, "where")]
-    for one in report["unknown_symbols"]:
-        where = ", ".join(one["places"]) + (", ..." if one["n_clips"] > len(one["places"]) else "")
-        characters.append((name_symbol(one["symbol"]), *cells((TIMES, CLIPS), one), where))
-    return [
-        ("Over the clips", distributions),
-        ("Speakers", speakers),
-        (f"Characters that {symbol_set} lacks", characters),
-    ]
+    return [("Over the clips", distributions), ("Speakers", speakers)]

@@ -13,15 +13,14 @@ from common.data_report.clip import MEASURES, Clip
 from common.data_report.findings import KINDS, REFUSED, SMALLEST_GROUP, Finding
 from common.importing.options import MENDED_BY_IMPORT, import_command
 
-PLACES = 5  # lines named for a character
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from
 PERCENTILES = {"minimum": 0, "low": 5, "median": 50, "high": 95, "maximum": 100}  # of a figure's distribution
 OF_SPEAKERS = {  # the medians over a speaker's clips of these, by their keys in the JSON
-    "speaking_rate": "speaking rate",
-    "level": "speech level",
-    "pitch_low": "pitch, 5 %",
-    "pitch_median": "pitch, median",
-    "pitch_high": "pitch, 95 %",
+    "speaking_rate": ("speaking rate", "symbols/s"),
+    "level": ("speech level", "dBFS"),
+    "pitch_low": ("pitch, 5 %", "pitch 5 %"),
+    "pitch_median": ("pitch, median", "median"),
+    "pitch_high": ("pitch, 95 %", "95 % (Hz)"),
 }
 
 
@@ -49,7 +48,6 @@ def summarize(
             if values
         },
         "speakers": speakers,
-        "unknown_symbols": _unknown_symbols(clips),
         "notes": [*_notes(clips, counts, speakers, dataset=dataset, lists=lists, audio=audio)],
         "kinds": {kind: {**asdict(about), "count": counts[kind]} for kind, about in KINDS.items() if counts[kind]},
         "findings": [
@@ -69,23 +67,9 @@ def _speakers(clips: Iterable[Clip]) -> list[dict[str, Any]]:
     rows = []
     for name, own in sorted(groups.items()):
         row = {"name": name, "n_clips": len(own), "seconds": sum(values_of(own, "duration"))}
-        values = {key: values_of(own, figure) for key, figure in OF_SPEAKERS.items()}
+        values = {key: values_of(own, figure) for key, (figure, _) in OF_SPEAKERS.items()}
         rows.append(row | {key: float(np.median(one)) if one else None for key, one in values.items()})
     return rows
-
-
-def _unknown_symbols(clips: Iterable[Clip]) -> list[dict[str, Any]]:
-    """Characters of transcripts that the symbol set lacks, the most frequent first, and their first lines."""
-    counts: Counter[str] = Counter()
-    places = defaultdict(list)
-    for clip in clips:
-        counts.update(clip.unknown)
-        for symbol in clip.unknown:
-            places[symbol].append(clip.utterance.where)
-    return [
-        {"symbol": symbol, "count": count, "n_clips": len(places[symbol]), "places": places[symbol][:PLACES]}
-        for symbol, count in counts.most_common()
-    ]
 
 
 def _notes(
@@ -108,13 +92,12 @@ def _notes(
         yield f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}"
     if mended := [about.title for kind, about in KINDS.items() if counts[kind] and kind in MENDED_BY_IMPORT]:
         yield f"{', '.join(mended)}: mended by {import_command(dataset)}"
-    of_lists = [
-        {clip.utterance.speaker or "none" for clip in clips if clip.utterance.list_index == n}
-        for n in range(len(lists))
-    ]
-    for path, own in zip(lists[1:], of_lists[1:]):
-        if others := sorted(own - of_lists[0]):
-            yield f"{path} has speakers that {lists[0]} lacks: {', '.join(others)}"
+    first, *others = (
+        {clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))
+    )
+    for path, own in zip(lists[1:], others):
+        if unknown := sorted(map(str, own - first)):
+            yield f"{path} has speakers that {lists[0]} lacks: {', '.join(unknown)}"
 
 
 def hours(seconds: float) -> str:

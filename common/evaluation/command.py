@@ -16,7 +16,7 @@ from common.evaluation import results as reports
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
 from common.evaluation.judges import Judges, installed, open_judges
-from common.evaluation.options import AB, MUSHRA, RESULTS, EvaluationOptions
+from common.evaluation.options import MUSHRA, RESULTS, EvaluationOptions
 from common.evaluation.results import Result
 from common.files import make_folder, read_json, sha256, writing
 from common.pages.tables import text_table
@@ -74,10 +74,9 @@ def evaluate(
     title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
     facts |= settings["options"]
     reports.save_page(options.output, results, summary, n_listed=n_listed, title=title, facts=facts)
-    print(f"{len(results)} of {n_listed} utterances")
-    for table in (summary.rows, summary.difference_rows):
-        print(*text_table(table), sep="\n", end="\n" if table else "")
-    print(*(textwrap.fill(str(tile), subsequent_indent="  ") for tile in summary.tiles), sep="\n")
+    verdict = (line for tile in summary.tiles for line in textwrap.wrap(str(tile), 80, subsequent_indent="  "))
+    print(f"{len(results)} of {n_listed} utterances", *verdict, sep="\n")
+    print(*text_table(summary.rows), *text_table(summary.difference_rows), sep="\n")
     print(f"report: {options.output / reports.PAGE}\nfigures: {options.output / RESULTS}")
     if failed := [result for result in results if result.error is not None]:
         print(f"{len(failed)} of {len(results)} utterances could not be evaluated completely")
@@ -90,17 +89,14 @@ def evaluate(
 
 def _check(items: Sequence[EvaluationItem], options: EvaluationOptions, path: Path) -> None:
     """Raise OptionError if a recording would be overwritten, or a listening test has nothing to compare with."""
-    output = options.output
-    if inside := [one for one in items if one.recording and one.recording.is_relative_to(output.absolute())]:
+    output, kind = options.output, options.test.listening
+    recorded = [item for item in items if item.recording is not None]
+    if inside := [one for one in recorded if one.recording.is_relative_to(output.absolute())]:
         where, recording = inside[0].phrase.where, inside[0].recording
         raise OptionError(f"{where}: {recording} is in --output {output}; give another folder")
-    kind, n_others = options.test.listening, len(options.test.against)
-    if kind == AB and n_others > 1:
-        raise OptionError(f"--listening {AB} compares two systems, got {n_others + 1}; use {MUSHRA} for more")
-    needs_recordings = kind == MUSHRA or (kind == AB and not n_others)
-    if needs_recordings and not any(item.recording for item in items):
-        needs = "recordings (--recordings)" if kind == MUSHRA else "recordings, or --against"
-        raise OptionError(f"--listening {kind}: nothing to compare {path} with, expected {needs}")
+    if kind is not None and not recorded and (kind == MUSHRA or not options.test.against):
+        needs = "--recordings" if kind == MUSHRA else "--recordings or --against"
+        raise OptionError(f"--listening {kind}: nothing to compare {path} with; give {needs}")
 
 
 def _open_judges(
@@ -161,10 +157,8 @@ def _run(
     """
     folder, journal = evaluator.folder, evaluator.folder / reports.JOURNAL
     make_folder(folder, "; choose another --output")
-    if fresh:
-        journal.unlink(missing_ok=True)
     keys = {item.name: item.key(settings) for item in items}
-    known = reports.read_journal(journal)
+    known = {} if fresh else reports.read_journal(journal)
     kept = {name: one for name, one in known.items() if one.key == keys.get(name) and one.is_complete(folder)}
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
@@ -189,18 +183,15 @@ def print_differences(folders: Mapping[str, Path]) -> None:
     Raises InputError where a folder has none, or one of other utterances.
     """
     found = {name: read_json(folder / RESULTS, kind="evaluation") for name, folder in folders.items()}
-    first, *others = found
-    measures = list(reports.MEASURES.values())
     settings = [one["settings"] for one in found.values()]
+    measures = list(reports.MEASURES.values())
     if len({(one.get("whisper"), one["sha256"].get("recognizer")) for one in settings}) > 1:
         print("note: words were not recognized by the same model, so WER and CER are not compared")
         measures = [one for one in measures if one.key not in ("wer", "cer")]
-    figures = {
-        name: {row["name"]: {key: row[key] for key in row if row[key] is not None} for row in one["utterances"]}
-        for name, one in found.items()
-    }
+    rows = {name: {row["name"]: row for row in one["utterances"]} for name, one in found.items()}
+    first, *others = rows
     for name in others:
-        apart = reports.find_differences(measures, figures[first], figures[name])
+        apart = reports.find_differences(measures, rows[first], rows[name])
         if not apart:
             raise InputError(f"{name}: fewer than two utterances of {first} to compare")
         print(f"{first}\nless {name} ({reports.CONFIDENCE} % interval)")

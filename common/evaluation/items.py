@@ -38,30 +38,22 @@ class EvaluationItem:
     def key(self, settings: str) -> str:
         """A digest of what its results depend on: the ``settings`` of the evaluation, its inputs and its recording."""
         tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations, one.frame_pitch)]
-        values = (None if tensor is None else tensor.tolist() for tensor in tensors)
-        facts = [settings, self.phrase.text, self.words, self.inputs[0].speaker, *values]
+        facts = [settings, self.phrase.text, self.words, self.inputs[0].speaker]
+        facts += [None if tensor is None else tensor.tolist() for tensor in tensors]
         if self.recording is not None:
-            state = self.recording.stat()
-            facts += [str(self.recording), state.st_size, state.st_mtime_ns]
+            facts += [str(self.recording), self.recording.stat().st_size, self.recording.stat().st_mtime_ns]
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
 def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[EvaluationItem]:
-    """A list's utterances for a voice, all checked, with what each is compared with.
-
-    Raises:
-        InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
-    """
+    """A list's utterances for a voice, all checked; raises InputError, which names the line."""
     phrases = find_recordings(read_texts(path), options)
     utterances = voice.encode(phrases, dataset_path=options.dataset_path)
-    parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
+    parts = [tuple(inputs) for _, inputs in itertools.groupby(utterances, key=lambda one: one.phrase.output)]
     text = voice.front_end.config
-    reads_text = text.input_type == "char" or text.g2p is not None
-    words = _read_words(phrases, options.transcripts, reads_text=reads_text)
+    words = _read_words(phrases, options.transcripts, reads_text=text.input_type == "char" or text.g2p is not None)
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
-    return [
-        EvaluationItem(phrase, tuple(inputs), words.get(phrase.output)) for (_, inputs), phrase in zip(parts, phrases)
-    ]
+    return [EvaluationItem(phrase, inputs, words.get(phrase.output)) for phrase, inputs in zip(phrases, parts)]
 
 
 def read_copies(
@@ -70,9 +62,7 @@ def read_copies(
     """A list's recordings with their mels and, as far as they are known, words; and the description of the mels.
 
     ``contract`` is as `load_mels_or_recordings` takes it; a vocoder that ``takes_pitch`` is given the column pitch.
-
-    Raises:
-        InputError: the list, or a recording, is missing or cannot be used; names the line.
+    Raises InputError, which names the line.
     """
     phrases = find_recordings(read_texts(path, needs_text=False), options)
     if lacking := [one.where for one in phrases if one.wav is None]:

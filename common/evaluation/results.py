@@ -120,7 +120,7 @@ def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) 
     Utterances are drawn with replacement, both sides together (Bisani and Ney 2004). None for fewer than two pairs
     that have the figure.
     """
-    known = [pair for pair in pairs if all(measure.key in one for one in pair)]
+    known = [pair for pair in pairs if all(one.get(measure.key) is not None for one in pair)]
     if len(known) < 2:
         return None
     drawn = np.random.default_rng(SEED).multinomial(len(known), np.full(len(known), 1 / len(known)), size=N_SAMPLES)
