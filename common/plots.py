@@ -107,11 +107,11 @@ def plot_utterance(
             axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     axes[-1].set_xlabel("time (s)")
     if labels:
-        axis = axes[labelled].xaxis
-        axis.set_ticks(middles, labels, minor=True, fontsize=SYMBOL_SIZE)
-        axis.remove_overlapping_locs = False  # major ticks do not take their place
-        axis.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
-        axis.set_tick_params(which="major", pad=4 + 72 * n_rows * SYMBOL_ROOM)
+        below = axes[labelled].xaxis
+        below.set_ticks(middles, labels, minor=True, fontsize=SYMBOL_SIZE)
+        below.remove_overlapping_locs = False  # major ticks do not take their place
+        below.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
+        below.set_tick_params(which="major", pad=4 + 72 * n_rows * SYMBOL_ROOM)
     return figure
 
 

@@ -101,25 +101,24 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
     assert first["mcd_db"] == pytest.approx(distance["mcd_db"])
     assert first["voicing_error"] == pytest.approx(distance["voicing_error"])
     assert first["duration"] == pytest.approx(len(waves[1]) / 22050)
-    assert first["rtf"] == pytest.approx(first["duration"] / first["work"])
+    assert first["real_time_factor"] == pytest.approx(first["work"] / first["duration"])
     assert (first["reference"], second["reference"], third["reference"]) == ("go on", "not so long", "hm")
     assert all(one["wer"] is not None and one["heard"] is not None for one in (first, second, third))
     assert third["mcd_db"] is third["f0_rmse_cents"] is third["recording"] is None
     assert list(first["beside"]) == ["recording", "griffin-lim"] and list(third["beside"]) == ["griffin-lim"]
     assert all(beside["wer"] is not None for beside in first["beside"].values())
-    assert first["beside"]["recording"]["pulses_high"] > 0 and first["beside"]["griffin-lim"]["unvoiced_high"] > 0
     assert first["beside"]["griffin-lim"]["duration"] == pytest.approx(first["duration"])
     assert soundfile.info(tmp_path / "out/griffin-lim/sub/c.wav").samplerate == 22050
-    assert abs(first["harmonicity_bias_db"]) > 1 and first["pesq"] is first["f0_mean_cents"] is None
+    assert first["mel_distance"] is first["beside"]["recording"]["mcd_db"] is None
     means = found["averages"]
     assert means["mcd_db"] == pytest.approx((first["mcd_db"] + second["mcd_db"]) / 2)
     letters = [len(one["reference"]) for one in (first, second, third)]
     errors = [one["cer"] * n for one, n in zip((first, second, third), letters)]
     assert means["cer"] == pytest.approx(sum(errors) / sum(letters))
     work = sum(one["work"] for one in found["utterances"])
-    assert means["rtf"] == pytest.approx(sum(one["duration"] for one in found["utterances"]) / work)
+    assert means["real_time_factor"] == pytest.approx(work / sum(one["duration"] for one in found["utterances"]))
     lines = capsys.readouterr().out.splitlines()
-    assert max(len(line) for line in lines if not line.startswith(("note", "report"))) <= 100
+    assert max(len(line) for line in lines if not line.startswith(("note", "report", "figures"))) <= 80
     start = next(number for number, line in enumerate(lines) if line.split() == AVERAGES)
     rows = {line[2:].split("  ")[0]: line.split()[-3:] for line in reversed(lines[start + 1 :])}
     assert rows["MCD (dB)"] == [
@@ -127,9 +126,8 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
         "-",
         f"{found['averages_beside']['griffin-lim']['mcd_db']:.2f}",
     ]
-    assert "PESQ" not in rows and "RTF (s/s)" in rows
-    verdict = lines[start - 3 : start]
-    assert [name in line for name, line in zip(("WER", "MCD", "RTF"), verdict)] == [True] * 3
+    assert "mel distance" not in rows and "RTF (s)" in rows
+    assert all(any(name in line for line in lines[:start]) for name in ("WER", "MCD", "RTF"))
 
 
 def test_the_page_shows_and_explains_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tiny):
@@ -146,7 +144,7 @@ def test_the_page_shows_and_explains_all_that_is_to_be_heard_and_seen(evaluate, 
     assert set(averages.hints) == set(reader.glossary.values())
     assert differences.headings[1:] == ["to recording", "to griffin-lim"]
     assert table.sortable and set(table.sort) == {"none"}
-    assert table.headings == ["utterance", "WER (%)", "MCD (dB)", "RTF (s/s)"]
+    assert table.headings == ["utterance", "WER (%)", "MCD (dB)", "RTF (s)"]
     rows = {row[0][0]: row[1:] for row in table.rows}
     assert float(rows["b.wav"][1][1]) == pytest.approx(found["utterances"][1]["mcd_db"])
     assert rows["sub/c.wav"][1] == ("-", "")
@@ -175,7 +173,7 @@ def test_words_that_were_heard_wrongly_are_marked():
 def test_without_a_recognizer_or_recordings_their_columns_are_missing(evaluate, tmp_path, capsys):
     assert evaluate(lines=("Go on.",)) == 0
     (found,) = results(tmp_path)["utterances"]
-    assert found["heard"] is found["wer"] is found["mcd_db"] is None and found["rtf"] > 0
+    assert found["heard"] is found["wer"] is found["mcd_db"] is None and found["real_time_factor"] > 0
     note, *lines = capsys.readouterr().out.splitlines()
     assert "WER and CER" in note and note.endswith("requirements-evaluate.txt")
     assert not any("WER" in line or "MCD" in line for line in lines) and any("RTF" in line for line in lines)
@@ -250,7 +248,7 @@ def test_a_clip_too_long_to_align_is_refused_before_memory_ends(evaluate, tmp_pa
     soundfile.write(tmp_path / "a.wav", 0.1 * np.sin(np.arange(121 * 8000) / 5), 8000, subtype="PCM_16")
     assert evaluate(lines=LINES[:2]) == 1
     (found,) = results(tmp_path)["utterances"]
-    assert "list.txt:2: 121 s, too long to align" in found["error"] and found["rtf"] > 0
+    assert "list.txt:2: 121 s, too long to align" in found["error"] and found["real_time_factor"] > 0
 
 
 @pytest.mark.gpu

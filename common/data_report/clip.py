@@ -19,6 +19,7 @@ from common.errors import AudioError, InputError
 from common.extraction.features import Utterance, text_front_end
 from common.pages.tables import read_measures
 from common.text.config import TextConfig
+from common.text.front_end import EmptyTextError
 
 PITCH_RATE = 50  # values of pitch a second
 QUIETEST = -120.0  # dBFS, of digital silence
@@ -67,8 +68,10 @@ def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_rang
         cleaned, unknown = front_end.read(utterance.text)
         ids, dropped = front_end.encode_cleaned(cleaned, text=utterance.text)
         n_tokens, unknown = len(ids), unknown + dropped
-    except InputError as error:  # too long, or no text is left
-        unknown = unknown + getattr(error, "dropped", Counter[str]())
+    except EmptyTextError as error:
+        unknown = unknown + error.dropped
+    except InputError:  # too long
+        pass
     clip = Clip(utterance, cleaned, n_tokens, dict(unknown))
     if not path.is_file():
         return replace(clip, fault=("missing", "no such file"))

@@ -38,7 +38,7 @@ class EvaluationItem:
     def key(self, settings: str) -> str:
         """A digest of what its results depend on: the ``settings`` of the evaluation, its inputs and its recording."""
         tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations, one.frame_pitch)]
-        facts = [settings, self.phrase.text, self.words, self.inputs[0].speaker]
+        facts: list[object] = [settings, self.phrase.text, self.words, self.inputs[0].speaker]
         facts += [None if tensor is None else tensor.tolist() for tensor in tensors]
         if self.recording is not None:
             facts += [str(self.recording), self.recording.stat().st_size, self.recording.stat().st_mtime_ns]

@@ -1,5 +1,6 @@
 """What hears sound as people do: a recognizer, such as Whisper, and models of packages that are not required."""
 
+import math
 import sys
 import warnings
 from collections.abc import Callable, Collection
@@ -47,27 +48,24 @@ class Whisper:
     model: Any  # WhisperModel
     language: str  # its code, such as en
     source: str  # which model it is, for people
+    normalizer: Callable[[str], str]
 
     @classmethod
-    def load(cls, name: str | None, language: str) -> "Whisper":
+    def load(cls, name: str, language: str) -> "Whisper":
         """Load a size, such as base, or a folder with a CTranslate2 model; ``language`` is a code or tag of eSpeak NG.
 
-        Without a name, or for base, that of the packages `PACKAGED` is loaded if they are installed. The package
-        faster-whisper downloads any other size, or finds it in its cache.
+        Base is that of the packages `PACKAGED`, if they are installed. faster-whisper downloads other sizes once.
 
         Raises:
             OptionError: there is no such model, it cannot be downloaded or read, or does not know the language.
         """
-        name = name or BASE
         source = where = name
         if name == BASE and all(find_spec(one) is not None for one in PACKAGED):
             where, source = str(join_packaged(JOINED)), f"{BASE} (package {PACKAGED[0].replace('_', '-')})"
         elif Path(name, "model.bin").is_file():
             source = f"{name} ({Path(name, 'model.bin').stat().st_size} bytes)"
-        try:
-            import_module("whisper_normalizer")  # needed later
+        try:  # on a GPU it needs CUDA's libraries of other versions than PyTorch's
             load = import_module("faster_whisper").WhisperModel
-            # On a GPU it needs CUDA's libraries of other versions than PyTorch's.
             model = load(where, device="cpu", compute_type="int8", cpu_threads=torch.get_num_threads())
         except (OSError, ValueError, RuntimeError) as error:
             hint = "give a size that can be downloaded, or a folder with a CTranslate2 model"
@@ -76,16 +74,14 @@ class Whisper:
         if code not in model.supported_languages:
             known = ", ".join(model.supported_languages)
             raise OptionError(f"--language {shown(language)}: not of Whisper {name}, expected one of {known}")
-        return cls(model, code, source)
+        if code == "en":
+            return cls(model, code, source, import_module("whisper_normalizer.english").EnglishTextNormalizer())
+        basic = import_module("whisper_normalizer.basic").BasicTextNormalizer
+        return cls(model, code, source, basic(split_letters=code in _WITHOUT_SPACES, preserve_marks=True))
 
     def normalize(self, text: str) -> str:
         """A text as OpenAI's evaluation compares it: small letters, no punctuation; in English, numbers in digits."""
-        if self.language == "en":
-            words = import_module("whisper_normalizer.english").EnglishTextNormalizer()(text)
-        else:
-            basic = import_module("whisper_normalizer.basic").BasicTextNormalizer
-            words = basic(split_letters=self.language in _WITHOUT_SPACES, preserve_marks=True)(text)
-        return " ".join(words.split())
+        return " ".join(self.normalizer(text).split())
 
     def transcribe(self, wave: Tensor, *, sampling_rate: int) -> list[SimpleNamespace]:
         """wave (T,) -> its normalized transcript, the ``text`` of the one item."""
@@ -101,10 +97,10 @@ def join_packaged(folder: Path) -> Path:
     packages = [Path(str(import_module(name).__file__)).parent for name in PACKAGED]
     for name in _FILES:
         parts = sorted(part for package in packages for part in package.glob(f"data/{name}*"))
-        size = sum(part.stat().st_size for part in parts)
-        if not (folder / name).is_file() or (folder / name).stat().st_size != size:
+        path = folder / name
+        if not path.is_file() or path.stat().st_size != sum(part.stat().st_size for part in parts):
             content = b"".join(part.read_bytes() for part in parts)
-            write_atomically(folder / name, methodcaller("write", content), shared=True)
+            write_atomically(path, methodcaller("write", content), shared=True)
     return folder
 
 
@@ -147,13 +143,10 @@ def open_judges(
 ) -> Judges:
     """A ``recognizer``, else Whisper, and other models, of those ``wanted`` packages that are installed.
 
-    A line says which figures are missing.
-
-    Raises:
-        OptionError: the Whisper or the language that the options name cannot be used.
+    A line says which figures are missing. Raises OptionError where the options name a Whisper or language in vain.
     """
     loaders: dict[str, Callable[[], Any]] = {
-        "faster_whisper": lambda: Whisper.load(options.whisper, options.language or language),
+        "faster_whisper": lambda: Whisper.load(options.whisper or BASE, options.language or language),
         "distillmos": load_distillmos,
         "resemblyzer": load_speaker_encoder,
     }
@@ -165,7 +158,7 @@ def open_judges(
         except (ImportError, OSError, OptionError) as error:  # a package that it requires, or a model
             if isinstance(error, OptionError) and (options.whisper or options.language):
                 raise
-            missing.append(f"{PACKAGES[name]} ({error if isinstance(error, OptionError) else reason(error)})")
+            missing.append(f"{PACKAGES[name]} ({reason(error)})")
     judges = Judges(recognizer or found.get("faster_whisper"), found.get("distillmos"), found.get("resemblyzer"))
     if judges.whisper:
         print(f"note: words are recognized by Whisper {judges.whisper}")
@@ -175,10 +168,7 @@ def open_judges(
 
 
 def load_distillmos() -> Callable[[Tensor], float]:
-    """DistillMOS (Stahl and Gamper 2025): a wave (T,) at `RATE` -> the opinion of listeners that it expects, 1 to 5.
-
-    Raises ImportError or OSError where the package, or what it needs, is missing.
-    """
+    """DistillMOS (Stahl and Gamper 2025): a wave (T,) at `RATE` -> the opinion of listeners that it expects, 1 to 5."""
     stub = ModuleType("torchaudio")  # it only reads files here, and may be missing or built for another PyTorch
     is_stub = sys.modules.setdefault("torchaudio", stub) is stub
     try:
@@ -192,7 +182,7 @@ def load_distillmos() -> Callable[[Tensor], float]:
     def score(wave: Tensor) -> float:
         beyond = max(0, len(wave) - sqa.SEQ_LEN)
         # The crops that the model would make, one at a time: all at once, those of two minutes fill the memory.
-        starts = np.linspace(0, beyond, int(np.ceil(beyond / sqa.MAX_HOP_LEN)) + 1).astype(int)
+        starts = np.linspace(0, beyond, math.ceil(beyond / sqa.MAX_HOP_LEN) + 1).astype(int)
         with torch.inference_mode():
             return float(np.mean([model(wave[None, start : start + sqa.SEQ_LEN]).item() for start in starts]))
 
@@ -200,10 +190,7 @@ def load_distillmos() -> Callable[[Tensor], float]:
 
 
 def load_speaker_encoder() -> Callable[[Tensor], list[float]]:
-    """Resemblyzer (Wan et al. 2018): a wave (T,) at `RATE` -> the embedding of its speaker, of norm 1.
-
-    It is empty where no speech is found. Raises ImportError where the package, or what it needs, is missing.
-    """
+    """Resemblyzer (Wan et al. 2018): a wave (T,) at `RATE` -> its speaker's embedding, of norm 1; [] without speech."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         package = import_module("resemblyzer")

@@ -4,19 +4,19 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+from scipy.spatial.distance import cosine
 
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import write_json, write_text, writing
 from common.pages.render import render_page
 from common.pages.tables import Link, Measure, Row, cells, read_measures, read_table, setting_rows
 
-T = TypeVar("T")
 JOURNAL, PAGE = "utterances.jsonl", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
@@ -56,7 +56,7 @@ class Result:
     silent: bool = False  # the voice made hardly a frame of it
     error: str | None = None  # why a figure is missing
 
-    def add(self, figures: Mapping[str, float]) -> None:
+    def add(self, figures: Figures) -> None:
         """Add the figures that have a value; NaN is none."""
         self.figures |= {key: value for key, value in figures.items() if value == value}
 
@@ -73,7 +73,7 @@ class Result:
 def add_likeness(results: Sequence[Result]) -> None:
     """Add the cosine of each sound's embedding to the mean of those of the speaker's recordings of other utterances.
 
-    Here, as it depends on all of the list. Where there is one recording alone, its words' sounds are compared with it.
+    Where there is one recording alone, its words' sounds are compared with it.
     """
     recorded = [(result, one) for result in results for one in result.beside if one.name == RECORDING and one.embedding]
     for result in results:
@@ -82,9 +82,7 @@ def add_likeness(results: Sequence[Result]) -> None:
         for sound in (result, *result.beside):
             known = others or [embedding for _, embedding in own if sound.name != RECORDING]
             if sound.embedding and known:
-                mean = np.mean(known, axis=0)
-                cosine = np.dot(mean, sound.embedding) / np.linalg.norm(mean) / np.linalg.norm(sound.embedding)
-                sound.figures["likeness"] = float(cosine)
+                sound.figures["likeness"] = 1 - float(cosine(np.mean(known, axis=0), sound.embedding))
 
 
 def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
@@ -109,8 +107,9 @@ class Difference:
 
     def show(self, measure: Measure) -> str:
         """The difference as text, with an asterisk if it is clear."""
-        signed = replace(measure, form=f"+{measure.form}".replace("++", "+"))
-        value, low, high = (signed.show(one) for one in (self.value, self.low, self.high))
+        value, low, high = (
+            format(one * measure.scale, f"+{measure.form}") for one in (self.value, self.low, self.high)
+        )
         return f"{value} ({low} to {high}){'*' if self.is_clear else ''}"
 
 
@@ -131,17 +130,13 @@ def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) 
         weights = np.array([one[measure.weight] if measure.weight else 1.0 for one in side])
         means.append(counts @ (values * weights) / (counts @ weights))
     value, *samples = means[0] - means[1]
-    low, high = np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
-    return Difference(float(value), float(low), float(high))
+    return Difference(float(value), *np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2]).tolist())
 
 
 def find_differences(
     measures: Iterable[Measure], own: Mapping[str, Figures], other: Mapping[str, Figures]
 ) -> dict[str, Difference]:
-    """Differences of a system from another by the keys of the measures that have a better side.
-
-    Figures are by the utterances' names.
-    """
+    """Differences by the keys of the measures that have a better side, of systems' figures by utterances' names."""
     pairs = [(figures, other[name]) for name, figures in own.items() if name in other]
     found = ((one.key, find_difference(one, pairs)) for one in measures if one.better)
     return {key: one for key, one in found if one is not None}
@@ -172,17 +167,13 @@ class Summary:
     @classmethod
     def of(cls, results: Sequence[Result]) -> "Summary":
         """The summary of results."""
-        figures: dict[str, dict[str, dict[str, float]]] = {"": {one.name: one.figures for one in results}}
+        figures: dict[str, dict[str, Figures]] = {"": {one.name: one.figures for one in results}}
         for result in results:
             for one in result.beside:
                 figures.setdefault(one.name, {})[result.name] = one.figures
-        averages = {
-            name: {key: mean(measure, [*found.values()]) for key, measure in MEASURES.items()}
-            for name, found in figures.items()
-        }
-        apart = {
-            name: find_differences(MEASURES.values(), figures[""], found) for name, found in figures.items() if name
-        }
+        measures = MEASURES.values()
+        averages = {name: {one.key: mean(one, [*own.values()]) for one in measures} for name, own in figures.items()}
+        apart = {name: find_differences(measures, figures[""], own) for name, own in figures.items() if name}
         return cls(averages, apart)
 
     @property
@@ -211,21 +202,16 @@ class Summary:
     @property
     def rows(self) -> list[Row]:
         """A heading, and the averages by measure."""
-        rows: list[Row] = [("average", SYNTHESIZED, *list(self.averages)[1:])]
-        return rows + [(one, *map(one.cell, self._of(self.averages, one))) for one in self.measures]
+        rows: list[Row] = [("average", SYNTHESIZED, *[*self.averages][1:])]
+        return rows + [(one, *(one.cell(own[one.key]) for own in self.averages.values())) for one in self.measures]
 
     @property
     def difference_rows(self) -> list[Row]:
         """A heading, and the differences by measure; nothing if there are none."""
-        rows: list[Row] = []
-        for one in self.measures:
-            found = self._of(self.differences, one)
-            rows += [(one, *(apart.show(one) if apart else "-" for apart in found))] if any(found) else []
-        heading = (f"difference ({CONFIDENCE} %)", *(f"to {name}" for name in self.differences))
-        return [heading, *rows] if rows else []
-
-    def _of(self, values: Mapping[str, Mapping[str, T]], measure: Measure) -> list[T | None]:
-        return [found.get(measure.key) for found in values.values()]
+        rows: list[Row] = [(f"difference ({CONFIDENCE} %)", *(f"to {name}" for name in self.differences))]
+        found = ((one, [own.get(one.key) for own in self.differences.values()]) for one in self.measures)
+        rows += [(one, *(apart.show(one) if apart else "-" for apart in row)) for one, row in found if any(row)]
+        return rows if len(rows) > 1 else []
 
 
 def save_results(
