@@ -21,7 +21,6 @@ from common.evaluation.listening import (
     LISTENING_KEY,
     LISTENING_PAGE,
     LISTENING_RESULTS,
-    Wave,
     low_anchor,
     match_loudness,
     report_results,
@@ -142,15 +141,15 @@ def test_the_page_says_nothing_of_the_systems(folder):
 
 def test_sounds_of_a_trial_have_one_loudness_and_no_peak_is_cut():
     time = np.arange(22050) / 22050
-    waves = {f"{level}": Wave(level * np.sin(2 * np.pi * 500 * time), 22050) for level in (0.01, 0.9)}
+    waves = {f"{level}": (level * np.sin(2 * np.pi * 500 * time), 22050) for level in (0.01, 0.9)}
     peaky = 0.01 * np.sin(2 * np.pi * 500 * time)
     peaky[11000] = 1.0
     matched = match_loudness(waves)
-    assert [measure_loudness(one.samples, 22050) for one in matched.values()] == pytest.approx([-23, -23], abs=0.01)
-    matched = match_loudness(waves | {"peaky": Wave(peaky, 22050)})
-    first, *others = [measure_loudness(one.samples, 22050) for one in matched.values()]
+    assert [measure_loudness(*one) for one in matched.values()] == pytest.approx([-23, -23], abs=0.01)
+    matched = match_loudness(waves | {"peaky": (peaky, 22050)})
+    first, *others = [measure_loudness(*one) for one in matched.values()]
     assert others == pytest.approx([first, first], abs=0.01) and first < -30
-    assert np.abs(matched["peaky"].samples).max() == pytest.approx(10 ** (CEILING / 20))
+    assert np.abs(matched["peaky"][0]).max() == pytest.approx(10 ** (CEILING / 20))
 
 
 @pytest.mark.parametrize("rate", [8000, 22050, 44100])
@@ -160,7 +159,7 @@ def test_the_anchor_keeps_3500_hz_and_has_nothing_above_4000(rate):
 
     def gain(frequency: float) -> float:  # dB
         tone = np.sin(2 * np.pi * frequency * times)
-        passed = low_anchor(Wave(tone, rate)).samples
+        passed = low_anchor(tone, rate)[0]
         assert passed.shape == tone.shape
         return 10 * np.log10(np.mean(passed[middle] ** 2) / np.mean(tone[middle] ** 2))
 
@@ -190,64 +189,42 @@ def read_results(folder: Path) -> list[list[str]]:
     return [line.split("\t") for line in (folder / LISTENING_RESULTS).read_text().splitlines()[1:]]
 
 
-def test_mushra_is_over_listeners_without_those_who_miss_the_hidden_reference(tmp_path, capsys):
+def test_scores_are_means_without_those_of_listeners_who_miss_the_hidden_reference(tmp_path, capsys):
     key = make_key(tmp_path, "mushra", 4)
     for name, score in {"ann": 60, "bob": 70, "cy": 80}.items():
-        rows = [[score + part, 40, 95, 10] for part in (-5, 5, 0, 0)]
-        write_result(tmp_path / "in" / f"{name}.json", key, rows)
+        write_result(tmp_path / "in" / f"{name}.json", key, [[score + part, 40, 95, 10] for part in (-5, 5, 0, 0)])
     write_result(tmp_path / "in" / "deaf.json", key, [[0, 100, 80, 100], *3 * [[0, 100, 95, 100]]])
-    assert report_results(tmp_path, tmp_path / "in") == 0
+    assert report_results(tmp_path, tmp_path / "in") == 1
     out = capsys.readouterr().out
-    assert "deaf: 25%" in out and "mushra: 3 of 4 listeners" in out
-    assert read_results(tmp_path) == [
-        [RECORDING, "95.0", "95.0", "95.0", "0.0", "0.0", "24.2"],
-        ["new", "70.0", "45.2", "94.8", "-", "-", "-"],  # t of 2 degrees of freedom: 4.3027 * 10 / sqrt(3)
-        ["old", "40.0", "40.0", "40.0", "100.0", "75.8", "100.0"],
-        [ANCHOR, "10.0", "10.0", "10.0", "100.0", "75.8", "100.0"],
-    ]
+    assert "deaf.json: 25%" in out and "mushra: 3 of 4 listeners" in out
+    rows = read_results(tmp_path)
+    assert [row[:2] for row in rows] == [[RECORDING, "95.0"], ["new", "70.0"], ["old", "40.0"], [ANCHOR, "10.0"]]
+    assert [row[2].partition(" ")[0] for row in rows] == ["-25.0", "-", "+30.0", "+60.0"] and rows[0][2].endswith("*")
 
 
 @pytest.mark.parametrize(("n_missed", "counts"), [(1, True), (2, False)])
 def test_one_missed_hidden_reference_of_seven_is_forgiven(tmp_path, n_missed, counts):
     key = make_key(tmp_path, "mushra", 7)
-    rows = [[50, 50, 89 if n < n_missed else 90, 0] for n in range(7)]
-    write_result(tmp_path / "in" / "ann.json", key, rows)
+    write_result(tmp_path / "in" / "ann.json", key, [[50, 50, 89 if n < n_missed else 90, 0] for n in range(7)])
     if counts:
         assert report_results(tmp_path, tmp_path / "in") == 0
     else:
-        with pytest.raises(InputError, match="none of 1 listeners"):
+        with pytest.raises(InputError, match="none of 1 result files"):
             report_results(tmp_path, tmp_path / "in")
-
-
-def test_of_two_systems_the_preferred_one_is_that_with_more_points(tmp_path):
-    key = make_key(tmp_path, "ab", 6)
-    for name in ("ann", "bob"):
-        write_result(tmp_path / "in" / f"{name}.json", key, [*4 * [[60, 50]], [20, 80], [70, 70]])
-    assert report_results(tmp_path, tmp_path / "in") == 0
-    assert read_results(tmp_path)[1] == ["new", "55.0", "55.0", "55.0", "-", "-", "-"]
-    assert read_results(tmp_path)[0][4:] == ["80.0", "49.0", "94.3"]  # Wilson's interval of 8 of 10
 
 
 def test_each_file_that_is_no_result_of_the_test_is_one_line(tmp_path, capsys):
     key = make_key(tmp_path, "mushra", 1)
     folder, row = tmp_path / "in", [50, 50, 100, 0]
     write_result(folder / "ann.json", key, [row])
-    write_result(folder / "ann2.json", key, [row], listener="ann")
     write_result(folder / "foreign.json", key, [row], test="that")
-    for name, scores in {"high": [101, *row[1:]], "nan": [float("nan"), *row[1:]], "few": row[1:]}.items():
-        write_result(folder / f"{name}.json", key, [scores])
-    write_result(folder / "none.json", key, [])
-    write_result(folder / "nobody.json", key, [row], listener="")
+    write_result(folder / "few.json", key, [row[1:]])
     write_json(folder / "list.json", [1, 2])
     (folder / "broken.json").write_text('{"test": ')
     assert report_results(tmp_path, folder) == 1
     lines = capsys.readouterr().out.splitlines()
-    problems = lines[: next(n for n, line in enumerate(lines) if line.startswith("mushra: 1 of 1"))]
-    names = [Path(line.partition(":")[0]).stem for line in problems]
-    assert names == sorted(["ann2", "foreign", "high", "nan", "few", "none", "nobody", "list", "broken"])
-    for name, wanted in (("empty", "no result files"), ("in", "listening_key.json")):
-        with pytest.raises(InputError, match=wanted):
-            report_results(tmp_path if name == "empty" else folder, tmp_path / name)
+    names = [Path(line.partition(":")[0]).stem for line in lines[:4]]
+    assert names == ["broken", "few", "foreign", "list"] and lines[4].startswith("mushra: 1 of 5")
 
 
 @pytest.fixture
@@ -321,19 +298,11 @@ def test_mistakes_in_a_listening_test_show_before_anything_is_spoken(evaluate, t
         ("--listening", "ab", "--against", tiny.vocoder): "a system is given twice",
         ("--listening", "ab", "--against", tiny.recognizer): "of Jasper, expected a generator or vocoder",
         ("--listening", "ab", "--against", tmp_path / "none"): "no such checkpoint or folder",
-        ("--listening", "ab", "--against", tmp_path, tmp_path / "in"): "compares two systems, got 3",
     }
-    (tmp_path / "in").mkdir()
     for options, words in mistakes.items():
         with pytest.raises(OptionError, match=words):
             evaluate(*options)
-    for kind, words in (("mushra", "--recordings"), ("ab", "or --against")):
+    for kind, words in (("mushra", "give --recordings"), ("ab", "or --against")):
         with pytest.raises(OptionError, match=words):
             evaluate("--listening", kind, lines=("b.wav\tHm?\t",))
     assert not (tmp_path / "out").exists()
-
-
-def test_a_recording_without_room_for_the_anchor_is_refused(folder):
-    write_recordings(folder / "recorded", NAMES, rate=6000)
-    with pytest.raises(InputError, match="6000 Hz, expected at least 8000"):
-        write_test(folder, "mushra")

@@ -1,8 +1,6 @@
 """What is wrong with which clip: every finding with its line of the list, the reason, and what to do."""
 
-import itertools
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -83,7 +81,7 @@ def find_issues(
             reasons += [*_of_file(clip.sound, audio, max_wav_value), *_of_sound(clip, clip.sound, extractor, limits)]
         found += [(clip, kind, reason) for kind, reason in reasons]
     order = list(KINDS)
-    return sorted(itertools.starmap(Finding, found), key=lambda one: (order.index(one.kind), one.clip.utterance.index))
+    return sorted((Finding(*one) for one in found), key=lambda one: (order.index(one.kind), one.clip.utterance.index))
 
 
 def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> Reasons:
@@ -111,17 +109,17 @@ def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits)
     figures, rate = clip.figures, extractor.config.sampling_rate
     n_samples = round(figures["duration"] * rate)  # once it is resampled, where it has to be
     n_frames, n_tokens = extractor.n_frames(n_samples), clip.n_tokens
-    is_too_short = n_samples < max(extractor.min_samples, SHORTEST * rate)
-    if is_too_short:
+    if n_samples < max(extractor.min_samples, SHORTEST * rate):
         yield "too_short", f"{figures['duration']:.3f} s"
-    elif n_frames < n_tokens:
+        return
+    if n_frames < n_tokens:
         yield "too_few_frames", f"{n_tokens} symbols, {n_frames} frames ({figures['duration']:.2f} s)"
     is_silent = figures["speech level"] < limits.report_min_level
     for kind, name, option in _LIMITED:
         value, limit, measure = figures[name], getattr(limits, option), MEASURES[name]
         share = 100 if measure.unit == "%" else 1
         is_out = value < limit if option.startswith("report_min") else abs(value) > limit * share
-        if is_out and not (is_silent and kind not in _OF_SILENT_CLIPS) and not (is_too_short and kind == "short"):
+        if is_out and (not is_silent or kind in _OF_SILENT_CLIPS):
             yield kind, f"{name} {measure.show(value)} {measure.unit}, {option_of(option)} is {limit:g}"
     if not is_silent and figures["voiced"] < LEAST_VOICED:
         yield "unvoiced", f"{figures['voiced']:.1f} % of the clip has a pitch"
@@ -153,10 +151,8 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
         ]
         if len(chosen) < SMALLEST_GROUP:
             continue
-        speakers = defaultdict(list)
-        for clip in chosen:
-            speakers[clip.utterance.speaker].append(clip)
-        for own in speakers.values():
+        for speaker in {clip.utterance.speaker for clip in chosen}:
+            own = [clip for clip in chosen if clip.utterance.speaker == speaker]
             group = own if len(own) >= SMALLEST_GROUP else chosen
             values = np.array([clip.figures[name] for clip in group])
             usual, deviation = np.median(values), max(least, median_abs_deviation(scale(values), scale="normal"))

@@ -1,10 +1,12 @@
 """A data report from lists to files: clips measured by worker processes, compared with each other, and shown."""
 
 import functools
+import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
+from urllib.parse import quote
 
 from common.audio.options import AudioOptions
 from common.config import AudioConfig, to_plain
@@ -12,7 +14,7 @@ from common.data_report.charts import draw
 from common.data_report.clip import MEASURES, Clip, measure
 from common.data_report.findings import KINDS, REFUSED, Finding, find_issues
 from common.data_report.options import Limits, ReportOptions
-from common.data_report.summary import OF_SPEAKERS, PERCENTILES, hours, summarize
+from common.data_report.summary import OF_SPEAKERS, PERCENTILES, summarize
 from common.data_report.transcripts import with_misfits
 from common.extraction.batches import map_in_processes, mel_settings
 from common.extraction.corpus import read_lists
@@ -20,7 +22,7 @@ from common.extraction.options import ExtractionOptions
 from common.files import make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages.render import render_page, render_template
-from common.pages.tables import Measure, Row, cells, player_address, setting_rows, text_table
+from common.pages.tables import Measure, Row, cells, setting_rows, text_table
 
 SHOWN = 20  # rows of a table on the terminal; the page has them all
 MOST_LISTED = 2000  # rows of a table of the page: a browser must still open it; report.json has all
@@ -28,7 +30,7 @@ MOST_LISTED = 2000  # rows of a table of the page: a browser must still open it;
 Rows = list[Row]  # the first is the heading
 
 CLIPS = Measure("n_clips", "clips", form=".0f")
-LENGTH = Measure("seconds", "length", form=hours)
+LENGTH = Measure("seconds", "min", scale=1 / 60)
 SPEAKER_MEASURES = [CLIPS, LENGTH] + [
     replace(MEASURES[name], key=key, name=short, unit="") for key, (name, short) in OF_SPEAKERS.items()
 ]
@@ -52,13 +54,14 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     contents = {"report": report, "tables": _tables(report), "kinds": KINDS, "by_kind": by_kind}
     print(render_template("data_report/terminal.txt", **contents, columns=_columns).strip())
     measures = [MEASURES[name] for name in report["distributions"]]
-    settings = {"symbol_set": text.symbol_set, "cleaners": " ".join(text.cleaners)} | asdict(audio_config)
+    wavs = {one.clip.utterance.wav for one in findings}
+    settings = to_plain(text) | to_plain(audio_config)
     settings |= {option_of(name): value for name, value in asdict(limits).items()}
     html = render_page(
         "data_report/page.html",
         **contents,
         title=str(dataset),
-        address=functools.partial(player_address, dataset, page=path),
+        players={wav: quote(os.path.relpath(dataset / wav, folder)) for wav in wavs if (dataset / wav).is_file()},
         charts=draw(clips, limits),
         measures=measures,
         most_rows=MOST_LISTED,

@@ -6,18 +6,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any, cast
 
+from scipy.stats import median_abs_deviation
 from torch import Tensor
 
 from common.data.batch import Dataset, join_batches
 from common.data.text_mel import TextMelBatch, TextMelDataset
 from common.distributed import Ranks
 from common.files import write_text, writing
-from common.pages.render import render_page
-from common.pages.tables import Recording, player_address, text_table
+from common.pages.tables import text_table
 from common.progress import print_line
 
 WORST = 10  # clips on stdout
-MOST_LISTED = 100  # clips with a player
+OUTLIER, LEAST_DEVIATION = 5.0, 0.1  # robust standard deviations, and nats a frame, as the data report has them
 LEARNED = 0.1  # median misfit of an aligner that tells tokens apart; new ones have 0.01, all of 10 epochs 0.3
 
 
@@ -49,23 +49,20 @@ def measure_misfits(
     return ranks.gather_over(len(dataset), compute, "comparing transcripts")
 
 
-def report_misfits(measured: Iterable[Fit], *, dataset_path: Path, output: Path) -> None:
-    """Print the worst transcripts, and write all as ``transcripts.tsv`` and the worst with players as a page."""
+def report_misfits(measured: Iterable[Fit], *, output: Path) -> None:
+    """Print the transcripts that stand out, and write all of them to ``transcripts.tsv``, the worst first."""
     fits = sorted(measured, key=lambda fit: -fit.misfit)
-    middle = median(fit.misfit for fit in fits)
+    values = [fit.misfit for fit in fits]
+    middle, table = median(values), output / "transcripts.tsv"
     if middle < LEARNED:
         print_line(f"transcripts are not compared: the aligner has learned too little (median misfit {middle:.2f})")
         return
-    table, page = output / "transcripts.tsv", output / "transcripts.html"
     rows = [(f"{fit.misfit:.3f}", fit.name, fit.text) for fit in fits]
-    clips = [
-        Recording(name, text, f"misfit {score}", player_address(dataset_path, name.rpartition(" (")[0], page=page))
-        for score, name, text in rows[:MOST_LISTED]
-    ]
-    headline = f"{len(fits)} clips, the worst first; the median misfit is {middle:.2f}"
-    html = render_page("training/transcripts.html", title=str(dataset_path), headline=headline, clips=clips)
     with writing(output):
         write_text(table, "".join("\t".join(row) + "\n" for row in [("misfit", "recording", "transcript"), *rows]))
-        write_text(page, html)
-    print_line(f"transcripts that fit worst (median misfit {middle:.2f}); all: {table}, to listen: {page}")
-    print_line("\n".join(text_table(rows[:WORST])))
+    limit = middle + OUTLIER * max(LEAST_DEVIATION, median_abs_deviation(values, scale="normal"))
+    n_found = sum(value > limit for value in values)
+    found = f"{n_found} may not be what is said, to listen: extract_mels.py --report --report-checkpoint"
+    print_line(f"transcripts (median misfit {middle:.2f}): {found if n_found else 'none stands out'}; all: {table}")
+    if n_found:
+        print_line("\n".join(text_table(rows[: min(n_found, WORST)])))

@@ -178,7 +178,7 @@ class Trainer:
         with evaluation_mode(networks):
             fits = measure_misfits(score, self._training_set, ranks=self._ranks, batch_size=options.batch_size)
         if self._ranks.is_main:
-            report_misfits(fits, dataset_path=options.dataset_path, output=options.output)
+            report_misfits(fits, output=options.output)
 
     def _how_to_resume(self) -> str:
         """What is saved, for whoever cannot write something, as on a full disk."""
