@@ -356,3 +356,28 @@ def test_mistakes_in_the_list_show_before_any_work(evaluate, tmp_path, monkeypat
     with pytest.raises(InputError, match=message):
         evaluate(*options, lines=lines)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("blank_pictures")
+def test_systems_are_compared_by_their_figures(evaluate, tmp_path, tiny, capsys):
+    others = [save_vocoder(tmp_path / name, AUDIO) for name in ("x.pt", "x.bin")]
+    assert evaluate() == 0
+    (tmp_path / "out").rename(tmp_path / "earlier")
+    assert evaluate("--against", *others, tmp_path / "earlier") == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name in (f"{tiny.voice} through {others[0]}", f"{tiny.voice} through {others[1]}", str(tmp_path / "earlier")):
+        start = next(n for n, line in enumerate(lines) if line.startswith(f"less {name} "))
+        assert " to " in next(line for line in lines[start:] if "RTF" in line)
+    assert len([*(tmp_path / "out" / "against").iterdir()]) == len(others)
+
+
+def test_mistakes_in_a_comparison_show_before_anything_is_spoken(evaluate, tmp_path, tiny):
+    for path, words in (
+        (tmp_path, r"expected evaluation\.json in it"),
+        (tiny.vocoder, "a system is given twice"),
+        (tiny.recognizer, "of Jasper, expected a generator or vocoder"),
+        (tmp_path / "none", "no such checkpoint or folder"),
+    ):
+        with pytest.raises(OptionError, match=words):
+            evaluate("--against", path)
+    assert not (tmp_path / "out").exists()
