@@ -68,10 +68,8 @@ def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_rang
         cleaned, unknown = front_end.read(utterance.text)
         ids, dropped = front_end.encode_cleaned(cleaned, text=utterance.text)
         n_tokens, unknown = len(ids), unknown + dropped
-    except EmptyTextError as error:
-        unknown = unknown + error.dropped
-    except InputError:  # too long
-        pass
+    except InputError as error:  # too long, or no symbol is left
+        unknown += error.dropped if isinstance(error, EmptyTextError) else Counter()
     clip = Clip(utterance, cleaned, n_tokens, dict(unknown))
     if not path.is_file():
         return replace(clip, fault=("missing", "no such file"))

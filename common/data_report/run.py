@@ -103,8 +103,7 @@ def analyze(
 
 def _columns(rows: Rows) -> str:
     """The first rows in columns, and how many more there are."""
-    more = len(rows) - SHOWN
-    return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {more} more"] * (more > 0))
+    return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {len(rows) - SHOWN} more"] * (len(rows) > SHOWN))
 
 
 def _clip_rows(clips: Sequence[Clip], with_findings: Collection[int], measures: Sequence[Measure]) -> Rows:

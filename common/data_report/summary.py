@@ -1,6 +1,6 @@
 """What a corpus is like: distributions, speakers, characters and findings, as plain types for the JSON and the page."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +10,7 @@ import numpy as np
 
 from common.config import AudioConfig
 from common.data_report.clip import MEASURES, Clip
-from common.data_report.findings import KINDS, REFUSED, SMALLEST_GROUP, Finding
+from common.data_report.findings import KINDS, REFUSED, Finding
 from common.importing.options import MENDED_BY_IMPORT, import_command
 
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from
@@ -31,10 +31,8 @@ def summarize(
     counts = Counter(finding.kind for finding in findings)
     speakers = _speakers(clips)
     all_values = {name: values_of(clips, name) for name in MEASURES}
-    n_found, n_refused = (
-        len({one.clip.utterance.index for one in findings if one.level in levels})
-        for levels in ((REFUSED, "suspicious"), (REFUSED,))
-    )
+    n_found = len({one.clip.utterance.index for one in findings})
+    n_refused = len({one.clip.utterance.index for one in findings if one.level == REFUSED})
     found = f"{n_found} with findings, {n_refused} of them to be refused" if n_found else "all clean"
     return {
         "headline": f"{len(clips)} clips, {hours(sum(all_values['duration']))} of speech: {found}",
@@ -59,13 +57,11 @@ def summarize(
     }
 
 
-def _speakers(clips: Iterable[Clip]) -> list[dict[str, Any]]:
+def _speakers(clips: Sequence[Clip]) -> list[dict[str, Any]]:
     """Figures of each speaker; the name is "" where the lists have no speakers."""
-    groups = defaultdict(list)
-    for clip in clips:
-        groups[clip.utterance.speaker or ""].append(clip)
     rows = []
-    for name, own in sorted(groups.items()):
+    for name in sorted({clip.utterance.speaker or "" for clip in clips}):
+        own = [clip for clip in clips if (clip.utterance.speaker or "") == name]
         row = {"name": name, "n_clips": len(own), "seconds": sum(values_of(own, "duration"))}
         values = {key: values_of(own, figure) for key, (figure, _) in OF_SPEAKERS.items()}
         rows.append(row | {key: float(np.median(one)) if one else None for key, one in values.items()})
@@ -85,8 +81,6 @@ def _notes(
     rate, usual = audio.sampling_rate, AudioConfig().sampling_rate
     if rate != usual:
         yield f"pass --sampling-rate {rate} to the extraction too; for {usual} Hz {import_command(dataset)}"
-    if len(clips) < SMALLEST_GROUP:
-        yield f"fewer than {SMALLEST_GROUP} clips: too few to say which rate, level or pitch is odd"
     few = [f"{one['name']} ({one['n_clips']})" for one in speakers if one["n_clips"] < FEW_CLIPS]
     if few and len(speakers) > 1:
         yield f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}"

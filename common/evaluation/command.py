@@ -46,15 +46,14 @@ def evaluate(
 ) -> int:
     """Evaluate the ``models``, by role, on the list at ``path``; the exit status.
 
-    ``parameters`` are all options, for the page and for resuming. Mistakes in the list and the checkpoints show before
-    the first phrase is spoken.
-
-    Raises:
-        InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
-        OptionError: a recording is in the folder that is written.
+    ``parameters`` are all options, for the page and for resuming. Raises InputError, which names the line of the list,
+    before the first phrase is spoken.
     """
     items, evaluator = _open_evaluation(path, options, voice, models, precision)
-    _check(items, options.output)
+    for item in items:
+        if item.recording is not None and item.recording.is_relative_to(options.output.absolute()):
+            where, folder = f"{item.phrase.where}: {item.recording}", options.output
+            raise OptionError(f"{where} is in --output {folder}; give another folder")
     recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     judges = _open_judges(items, evaluator, options, models, precision)
     paths = {name: parameters[name] for name in ("generator", "vocoder", "list", *recognizers) if parameters[name]}
@@ -85,13 +84,6 @@ def evaluate(
     return 1 if failed else 0
 
 
-def _check(items: Sequence[EvaluationItem], output: Path) -> None:
-    """Raise OptionError if a recording would be overwritten."""
-    for item in items:
-        if item.recording is not None and item.recording.is_relative_to(output.absolute()):
-            raise OptionError(f"{item.phrase.where}: {item.recording} is in --output {output}; give another folder")
-
-
 def _open_judges(
     items: Sequence[EvaluationItem],
     evaluator: Evaluator,
@@ -103,7 +95,7 @@ def _open_judges(
     recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None
     voice = evaluator.voice
     has_words = any(item.words is not None for item in items)
-    if not has_words and voice is not None and (recognizer is not None or "faster_whisper" in installed()):
+    if not has_words and voice is not None:
         print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     wanted = ["distillmos"]
     wanted += ["faster_whisper"] if recognizer is None and has_words else []
@@ -120,8 +112,7 @@ def _open_evaluation(
     precision: Precision,
 ) -> tuple[list[EvaluationItem], Evaluator]:
     """The utterances of a list, and what makes sound of them: a voice, or without one a vocoder of recordings' mels."""
-    vocoder, speaking, extractor = models.get("vocoder"), voice_options.speaking, None
-    voice = None
+    vocoder, speaking, extractor, voice = models.get("vocoder"), voice_options.speaking, None, None
     if "generator" in models:
         voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
         synthesizer = voice.synthesizer
@@ -134,10 +125,8 @@ def _open_evaluation(
         loaded = load_vocoder(vocoder, voice_options, audio=audio, precision=precision)
         synthesizer = Synthesizer(audio=audio, precision=precision, vocoder=loaded, fade_out=0)
         extractor = MelExtractor(audio)
-    griffin_lim = None
-    if vocoder is not None:
-        other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
-        griffin_lim = replace(synthesizer, vocoder=other, vocoder_pitch="mel")
+    other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
+    griffin_lim = None if vocoder is None else replace(synthesizer, vocoder=other, vocoder_pitch="mel")
     return items, Evaluator(options.output, synthesizer, griffin_lim, extractor, voice=voice)
 
 

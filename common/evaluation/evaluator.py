@@ -91,14 +91,14 @@ class Evaluator:
         speech, rate = synthesizer.speak_inputs(item.inputs), self.sampling_rate
         if synthesizer is self.synthesizer:
             warn_of_failures(speech.parts)
-        failure = next((part.failure for part in speech.parts if part.failure), "")
-        result.cut, result.silent = failure == CUT, failure == NOT_SPOKEN
+        failures = [part.failure for part in speech.parts]
+        result.cut, result.silent = CUT in failures, NOT_SPOKEN in failures
         save_wav(path, speech.wave, sampling_rate=rate)
         duration = len(speech.wave) / rate
         work = BatchTimes.of(speech.parts, hop_length=synthesizer.audio.hop_length).latency
         result.figures |= {"work": work, "duration": duration}
-        if duration and work:
-            result.figures |= {"rtf": duration / work, "real_time_factor": work / duration}
+        if duration:
+            result.figures["real_time_factor"] = work / duration
         wave = load_wav(path, sampling_rate=rate)
         self.judges.hear(result, wave, rate)
         return wave

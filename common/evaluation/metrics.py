@@ -114,10 +114,9 @@ class SpeechComparison:
 
 
 def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> Figures:
-    """The distance of wave ``synthesized`` (T2,) from wave ``reference`` (T1,), both of ``sampling_rate`` Hz.
+    """The distance of wave ``synthesized`` (T2,) from wave ``reference`` (T1,), however loud, both of this rate in Hz.
 
-    Loudness does not count: each wave is measured relative to its own loudest moment. Raises AudioError for a wave
-    that is empty, silent or not finite.
+    Raises AudioError for a wave that is empty, silent or not finite.
     """
     return aligned(Clip(reference, sampling_rate), Clip(synthesized, sampling_rate)).distance
 
@@ -136,8 +135,8 @@ def mel_cepstrum(log_mel: np.ndarray) -> np.ndarray:
 def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     """Aligned pairs (P, 2) of two floored log-mels, without those in which both frames are silence.
 
-    They are on the cheapest monotonic path between the cepstra. Silence before the first and after the last frame of
-    speech is left out first; otherwise a longer one would be paired with speech.
+    They are on the cheapest monotonic path between the cepstra from the first to the last frame of speech: a longer
+    silence at an end would be paired with speech.
     """
     spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesized)]
     (first, end), (second, second_end) = ((np.argmax(f), len(f) - np.argmax(f[::-1])) for f in spoken)

@@ -107,10 +107,8 @@ class Difference:
 
     def show(self, measure: Measure) -> str:
         """The difference as text, with an asterisk if it is clear."""
-        value, low, high = (
-            format(one * measure.scale, f"+{measure.form}") for one in (self.value, self.low, self.high)
-        )
-        return f"{value} ({low} to {high}){'*' if self.is_clear else ''}"
+        texts = [format(one * measure.scale, f"+{measure.form}") for one in (self.value, self.low, self.high)]
+        return "{} ({} to {})".format(*texts) + "*" * self.is_clear
 
 
 def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) -> Difference | None:

@@ -77,8 +77,8 @@ def cells(measures: Iterable[Measure], figures: Mapping[str, float | None]) -> t
 def setting_rows(settings: Mapping[str, Any]) -> list[Row]:
     """Settings by name, their values in words."""
     words = {"None": "default", "True": "yes", "False": "no"}
-    texts = {name: words_of_value(one) for name, one in settings.items()}
-    return [(name.replace("_", " "), words.get(text, text)) for name, text in texts.items()]
+    texts = ((name.replace("_", " "), words_of_value(one)) for name, one in settings.items())
+    return [(name, words.get(text, text)) for name, text in texts]
 
 
 def text_table(rows: Sequence[Row]) -> list[str]:
