@@ -129,9 +129,7 @@ def test_a_misfit_is_how_far_the_path_is_behind_the_best_token_of_each_frame():
 SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
 
 
-def test_the_end_of_a_training_lists_all_transcripts_and_shows_odd_ones(
-    tmp_path: Path, monkeypatch, capsys
-):
+def test_the_end_of_a_training_lists_all_transcripts_and_shows_odd_ones(tmp_path: Path, monkeypatch, capsys):
     make_corpus(tmp_path / "corpus", SENTENCES, {"": Speaker(words_per_minute=200)}, n_validation=1)
     lists = [
         f"--{kind}-files={tmp_path}/corpus/{name}.txt" for kind, name in (("training", "train"), ("validation", "val"))
