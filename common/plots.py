@@ -72,9 +72,9 @@ def plot_utterance(
     weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
     counts = None if durations is None else to_array(durations)
     groups = {unit: group for unit, group in (curves or {}).items() if group}
-
     lines = [values for group in groups.values() for values in group.values()]
     length = max(1, *(array.shape[-1] for array in (*arrays.values(), weights, *lines))) * seconds
+
     attention_height = min(max(MIN_ATTENTION, len(weights) * SYMBOL_ROOM), MAX_ATTENTION)
     beside, rows = _stagger(symbols, np.arange(len(weights)), room=attention_height, length=len(weights), upwards=True)
     margin = LEFT + max((one.count(" ") for one in beside), default=0) * SPACE_ROOM
@@ -106,12 +106,11 @@ def plot_utterance(
             ends = np.cumsum(counts) * seconds
             axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     axes[-1].set_xlabel("time (s)")
-    if labels:
-        below = axes[labelled].xaxis
-        below.set_ticks(middles, labels, minor=True, fontsize=SYMBOL_SIZE)
-        below.remove_overlapping_locs = False  # major ticks do not take their place
-        below.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
-        below.set_tick_params(which="major", pad=4 + 72 * n_rows * SYMBOL_ROOM)
+    below = axes[labelled].xaxis
+    below.set_ticks(middles, labels, minor=True, fontsize=SYMBOL_SIZE)
+    below.remove_overlapping_locs = False  # major ticks do not take their place
+    below.set_tick_params(which="minor", length=0, pad=4, labelbottom=bool(labels))
+    below.set_tick_params(which="major", pad=4 + 72 * n_rows * SYMBOL_ROOM)
     return figure
 
 
@@ -123,8 +122,7 @@ def _make_panels(
     figure, axes, bottom = Figure(figsize=(width, height)), list[Axes](), height - TOP
     for own, gap in zip(heights, gaps):
         bottom -= own
-        place = (margin / width, bottom / height, 1 - (margin + RIGHT) / width, own / height)
-        axes.append(figure.add_axes(place))
+        axes.append(figure.add_axes((margin / width, bottom / height, 1 - (margin + RIGHT) / width, own / height)))
         bottom -= gap
     return figure, axes
 
@@ -226,11 +224,11 @@ def _stagger(
     shown = [symbol.replace(" ", "\u2423") for symbol in symbols]
     sizes = [SYMBOL_ROOM if upwards else (len(one) + 0.5) * LETTER_ROOM for one in shown]
     step = math.ceil(sum(sizes[index] for index in placed) / (MOST_ROWS * room)) or 1
-    ends, labels = list[float](), list[str]()
+    ends, labels, n_spaces = list[float](), list[str](), 2 * max(map(len, shown), default=0) + 2
     for index in placed[::step]:
         start = places[index] * room / length - sizes[index] / 2
         row = next((row for row, end in enumerate(ends) if end <= start + 1e-6), len(ends))
         ends[row : row + 1] = [start + sizes[index]]
         text = shown[index] + "\u2026" * (step > 1)
-        labels.append(text + " " * (2 * row * max(map(len, shown)) + 2 * row) if upwards else "\n" * row + text)
+        labels.append(text + " " * n_spaces * row if upwards else "\n" * row + text)
     return labels, places[placed[::step]]
