@@ -100,12 +100,11 @@ def plot_utterance(
     for panel, (unit, group) in zip(axes[len(axes) - len(groups) :], groups.items()):
         _draw_curves(panel, unit, group, seconds=seconds)
     for axis in axes:
-        axis.set_xlim(0, length)
+        axis.set(xlim=(0, length), xlabel="time (s)" if axis is axes[-1] else "")
         axis.tick_params(axis="x", bottom=axis is axes[-1], labelbottom=axis is axes[-1])
         if counts is not None:
             ends = np.cumsum(counts) * seconds
             axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
-    axes[-1].set_xlabel("time (s)")
     below = axes[labelled].xaxis
     below.set_ticks(middles, labels, minor=True, fontsize=SYMBOL_SIZE)
     below.remove_overlapping_locs = False  # major ticks do not take their place
