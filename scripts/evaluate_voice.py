@@ -3,6 +3,8 @@
     python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt phrases/devset10.tsv --jasper Jasper.pt
     python -m scripts.evaluate_voice HiFi-GAN.pt copy.tsv
     python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt list.tsv --against other.pt output/third
+    python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt list.tsv --listening mushra --against other.pt
+    python -m scripts.evaluate_voice --results results
 
 GENERATOR is a text-to-mel checkpoint, VOCODER a mel-to-sound checkpoint or the word griffin-lim; without GENERATOR the
 list's recordings are copied. A run that was stopped is resumed when it is started again.
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.checkpoints.command_line import check_ema, models_with, open_named_checkpoints, parse_options
-from common.cli import ArgumentParser, ComputingOptions, run
+from common.cli import ArgumentParser, ComputingOptions, names_given, run
 from common.errors import OptionError
 from common.evaluation.options import GRIFFIN_LIM, RESULTS, EvaluationOptions
 from common.options import add_options, read_options
@@ -25,20 +27,26 @@ if TYPE_CHECKING:
     from common.checkpoints.loading import LoadedCheckpoint
 
 
-def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> ArgumentParser:
-    """The options, with those of ``models`` that speak, but for fields ``without``."""
+def build_parser(
+    models: Sequence[ModelSpec], without: Collection[str] = (), *, reads_results: bool = False
+) -> ArgumentParser:
+    """The options, with those of ``models`` that speak, but for fields ``without``.
+
+    Where listeners' results are read, the checkpoints and the list may be left out.
+    """
     parser = ArgumentParser(
         prog="evaluate_voice.sh",
         description="Speak a list, or copy its recordings, and measure errors, distance from recordings, and speed",
         epilog="Exit status: 0 all evaluated; 1 bad input, or some utterances could not be evaluated (the report says "
         "which); 2 wrong options; 128 + a signal's number if one stopped the run.",
     )
+    nargs = "?" if reads_results else None
     generators, vocoders = (" or ".join(available_models(role)) for role in ("generator", "vocoder"))
     text = f"text-to-mel checkpoint: {generators}; without it the vocoder copies the list's recordings"
     parser.add_argument("generator", type=Path, nargs="?", help=text)
-    parser.add_argument("vocoder", help=f"{GRIFFIN_LIM}, or a mel-to-sound checkpoint: {vocoders}")
+    parser.add_argument("vocoder", nargs=nargs, help=f"{GRIFFIN_LIM}, or a mel-to-sound checkpoint: {vocoders}")
     text = "phrases, as inference.py reads them; a column wav names a recording of each"
-    parser.add_argument("list", type=Path, help=text)
+    parser.add_argument("list", type=Path, nargs=nargs, help=text)
     add_options(parser, EvaluationOptions)
     for spec in models_with("recognizer"):
         text = "recognizer for WER and CER, in place of Whisper"
@@ -51,7 +59,13 @@ def build_parser(models: Sequence[ModelSpec], without: Collection[str] = ()) -> 
 def main(argv: Sequence[str] | None = None) -> int:
     """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
     every = models_with("generator", "vocoder")
-    args = parse_options(argv, build_parser(every), every, intermixed=True)
+    parser = build_parser(every, reads_results="--results" in names_given(argv))
+    args = parse_options(argv, parser, every, intermixed=True)
+    test = read_options(args, EvaluationOptions).test
+    if test.results is not None:
+        from common.evaluation.listening import report_results
+
+        return report_results(args.output, test.results)
     from common.checkpoints.loading import open_checkpoint  # --help needs no PyTorch
 
     speaking = {}
@@ -61,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         speaking["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
     systems = {_name_of(speaking): args.output}
     voices = [(args.output, speaking)]
-    for path in args.against:
+    for path in test.against:
         name, output = str(path), path
         if path.is_file():
             one = open_checkpoint(path, role=None, ema=args.ema)
@@ -74,8 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             name = _name_of(voices[-1][1])
         elif not path.is_dir():
             raise OptionError(f"--against {path}: no such checkpoint or folder")
-        elif not (path / RESULTS).is_file():
-            raise OptionError(f"--against {path}: no evaluation, expected {RESULTS} in it")
+        elif test.listening is None and not (path / RESULTS).is_file():
+            raise OptionError(f"--against {path}: no evaluation, expected {RESULTS} in it, or --listening to listen")
         if name in systems:
             raise OptionError(f"--against {path}: a system is given twice; give each one once")
         systems[name] = output
@@ -86,11 +100,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _evaluate(argv, models, output) or status
         if status > 1:  # stopped by a signal
             return status
-    if len(systems) > 1:
-        from common.evaluation.command import print_differences
-
-        print_differences(systems)
+    _compare(args.output, test.listening, systems)
     return status
+
+
+def _compare(folder: Path, listening: str | None, systems: Mapping[str, Path]) -> None:
+    """Compare evaluated systems by their figures if there are several, or by people."""
+    from common.evaluation.command import print_differences
+    from common.evaluation.listening import write_listening_test
+
+    if listening is not None:
+        write_listening_test(folder, listening, systems)
+    elif len(systems) > 1:
+        print_differences(systems)
 
 
 def _evaluate(argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoint]", output: Path) -> int:

@@ -1,5 +1,7 @@
 """A voice is spoken, heard, compared and timed; what is done stays done, and mistakes are one line."""
 
+import base64
+import io
 import json
 import os
 import signal
@@ -15,11 +17,15 @@ from matplotlib.figure import Figure
 from page_reader import PageReader
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_other_models, save_vocoder, write_recordings
 
+from common.audio.loudness import measure_loudness
 from common.audio.wav import load_wav
 from common.errors import InputError, OptionError
 from common.evaluation import evaluator, judges, results as page
 from common.evaluation.evaluator import Evaluator
+from common.evaluation.listening import ANCHOR, LISTENING_KEY, LISTENING_PAGE
 from common.evaluation.metrics import compare_speech
+from common.evaluation.results import RECORDING
+from common.files import read_json
 from common.pages.render import STYLESHEET
 from scripts import evaluate_voice
 
@@ -371,6 +377,33 @@ def test_systems_are_compared_by_their_figures(evaluate, tmp_path, tiny, capsys)
     assert len([*(tmp_path / "out" / "against").iterdir()]) == len(others)
 
 
+@pytest.mark.usefixtures("blank_pictures")
+def test_a_listening_test_has_every_checkpoint_and_folder(evaluate, tmp_path, tiny, capsys):
+    other, sounds = save_vocoder(tmp_path / "other.pt", AUDIO), tmp_path / "sounds"
+    lines = ("output\ttext\twav", "a.wav\tGo on.\ta.wav", "c.wav\tHm?\t")
+    write_recordings(sounds, ["a.wav", "c.wav"])
+    assert evaluate("--listening", "mushra", "--against", other, sounds, lines=lines) == 0
+    assert "1 trials of 5 sounds; 1 utterances lack a sound" in capsys.readouterr().out
+    key = read_json(tmp_path / "out" / LISTENING_KEY)
+    names = [f"{tiny.voice} through {vocoder}" for vocoder in (tiny.vocoder, other)]
+    assert key["systems"] == [*names, str(sounds), RECORDING, ANCHOR]
+    trial = key["trials"]["a.wav"]
+    text = (tmp_path / "out" / LISTENING_PAGE).read_text(encoding="utf-8")
+    test = json.loads(text.partition('type="application/json" id="test">')[2].partition("</script>")[0])
+    assert set(test["sounds"]) == set(trial) and sorted(trial.values()) == sorted(key["systems"])
+    decoded = [soundfile.read(io.BytesIO(base64.b64decode(sound))) for sound in test["sounds"].values()]
+    levels = [measure_loudness(wave, rate) for wave, rate in decoded]
+    assert max(levels) - min(levels) < 0.1 and {rate for _, rate in decoded} == {22050}
+    assert trial[test["trials"][0]["reference"]] == RECORDING
+    assert evaluate("--listening", "ab", "--against", other, lines=lines) == 0
+    assert "2 of 2 utterances are from an earlier run" in capsys.readouterr().out
+    key = read_json(tmp_path / "out" / LISTENING_KEY)
+    assert key["systems"] == names and list(key["trials"]) == ["a.wav", "c.wav"]
+    assert evaluate("--listening", "ab", lines=lines) == 0
+    key = read_json(tmp_path / "out" / LISTENING_KEY)
+    assert key["systems"] == [names[0], RECORDING] and list(key["trials"]) == ["a.wav"]
+
+
 def test_mistakes_in_a_comparison_show_before_anything_is_spoken(evaluate, tmp_path, tiny):
     for path, words in (
         (tmp_path, r"expected evaluation\.json in it"),
@@ -380,4 +413,7 @@ def test_mistakes_in_a_comparison_show_before_anything_is_spoken(evaluate, tmp_p
     ):
         with pytest.raises(OptionError, match=words):
             evaluate("--against", path)
+    for kind, words in (("mushra", "give --recordings"), ("ab", "or --against")):
+        with pytest.raises(OptionError, match=words):
+            evaluate("--listening", kind, lines=("output\ttext\twav", "c.wav\tHm?\t"))
     assert not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ from common.evaluation import results as reports
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
 from common.evaluation.judges import Judges, installed, open_judges
-from common.evaluation.options import RESULTS, EvaluationOptions
+from common.evaluation.options import MUSHRA, RESULTS, EvaluationOptions
 from common.evaluation.results import Result
 from common.files import make_folder, read_json, sha256, writing
 from common.pages.tables import text_table
@@ -32,7 +32,9 @@ from common.synthesis.vocoder import GriffinLimVocoder
 from common.text.languages import language_of
 
 # Options that the results do not depend on, or whose files they depend on.
-_NOT_SETTINGS = set("output fresh recordings transcripts dataset_path against whisper language".split())
+_NOT_SETTINGS = set(
+    "output fresh recordings transcripts dataset_path listening against results whisper language".split()
+)
 
 
 def evaluate(
@@ -50,10 +52,7 @@ def evaluate(
     before the first phrase is spoken.
     """
     items, evaluator = _open_evaluation(path, options, voice, models, precision)
-    for item in items:
-        if item.recording is not None and item.recording.is_relative_to(options.output.absolute()):
-            where, folder = f"{item.phrase.where}: {item.recording}", options.output
-            raise OptionError(f"{where} is in --output {folder}; give another folder")
+    _check(items, options, path)
     recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
     judges = _open_judges(items, evaluator, options, models, precision)
     paths = {name: parameters[name] for name in ("generator", "vocoder", "list", *recognizers) if parameters[name]}
@@ -82,6 +81,18 @@ def evaluate(
         print(f"stopped after {len(results)} of {n_listed} utterances; start it again to resume")
         return status
     return 1 if failed else 0
+
+
+def _check(items: Sequence[EvaluationItem], options: EvaluationOptions, path: Path) -> None:
+    """Raise OptionError if a recording would be overwritten, or a listening test has nothing to compare with."""
+    output, kind = options.output, options.test.listening
+    recorded = [(item.phrase.where, item.recording) for item in items if item.recording is not None]
+    for where, recording in recorded:
+        if recording.is_relative_to(output.absolute()):
+            raise OptionError(f"{where}: {recording} is in --output {output}; give another folder")
+    if kind is not None and not recorded and (kind == MUSHRA or not options.test.against):
+        needs = "--recordings" if kind == MUSHRA else "--recordings or --against"
+        raise OptionError(f"--listening {kind}: nothing to compare {path} with; give {needs}")
 
 
 def _open_judges(

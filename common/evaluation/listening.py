@@ -1,0 +1,177 @@
+"""A listening test as one HTML file with all sounds in it, the key that says whose they are, and the results.
+
+The test is MUSHRA (ITU-R BS.1534-3) with the recording as open and hidden reference and its low anchor. A/B is its case
+of two systems without a reference.
+"""
+
+import base64
+import hashlib
+import io
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+from markupsafe import Markup
+from scipy.signal import firwin, oaconvolve
+
+from common.audio.loudness import CEILING, measure_loudness
+from common.audio.wav import check_wav, load_wav
+from common.errors import InputError
+from common.evaluation.options import MUSHRA, RESULTS
+from common.evaluation.results import CONFIDENCE, RECORDING, SYNTHESIZED, Figures, files_of, find_differences, mean
+from common.files import read_json, write_json, write_text
+from common.pages.render import NAME, STYLESHEET, digest, render_template
+from common.pages.tables import Measure, Row, text_table
+
+LISTENING_PAGE, LISTENING_KEY = "listening.html", "listening_key.json"  # files in an evaluation's folder
+LISTENING_RESULTS = "listening_results.tsv"
+ANCHOR = "anchor"  # the system of that name: the recording through a low-pass
+ANCHOR_CUT, ANCHOR_SECONDS = 3750.0, 0.02  # Hz, and the filter's length: +-0.1 dB to 3.5 kHz, below -25 dB from 4 kHz
+LOUDNESS = -23.0  # LUFS; all sounds of a trial are quieter where a peak would pass the ceiling
+# BS.1534-3, 4.1.2: a listener who rates the hidden reference below 90 in more than 15 % of the trials is not counted.
+LEAST_REFERENCE, MOST_MISSED = 90.0, 0.15
+
+SCORE = Measure("score", "score", better="high")  # from 0 to 100
+Answers = dict[tuple[str, str], float]  # scores by trial and system
+Wave = tuple[np.ndarray, int]  # samples (T,), and their rate in Hz
+_FOLDER = Path(__file__).parent
+
+
+def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -> None:
+    """Write the page and the key of a test into ``folder``, which is that of an evaluation, and say so on stdout.
+
+    ``systems`` are folders by the systems' names: evaluations, or sounds under the utterances' names. MUSHRA adds the
+    recordings and the anchor, and A/B the recordings to a single system.
+
+    Raises:
+        InputError: a sound cannot be read, or no utterance has the sounds of all systems.
+    """
+    names = [*systems, *([RECORDING] if kind == MUSHRA or len(systems) == 1 else []), *[ANCHOR] * (kind == MUSHRA)]
+    sounds: dict[str, str] = {}  # FLAC in base64, by id
+    trials: dict[str, dict[str, str]] = {}  # the system of each sound, by utterance and the sound's id
+    shown: list[dict[str, Any]] = []
+    utterances = read_json(folder / RESULTS)["utterances"]
+    for utterance in utterances:
+        name = utterance["name"]
+        waves = {} if utterance["error"] else _read_waves(folder, name, systems, names)
+        made = {system: _encode(wave) for system, wave in match_loudness(waves).items()}
+        ids = {system: _short_digest(f"{name}\n{system}\n{sound}") for system, sound in made.items()}
+        if waves:
+            sounds |= {ids[system]: sound for system, sound in made.items()}
+            trials[name] = {ids[system]: system for system in names}
+            reference = ids[RECORDING] if kind == MUSHRA else None
+            facts = {"name": name, "text": utterance["text"], "reference": reference}
+            shown.append({**facts, "sounds": sorted(ids.values())})
+    if not trials:
+        raise InputError(f"{', '.join(map(str, systems.values()))}: no utterance has sounds of all systems")
+    test = _short_digest(" ".join([kind, *sorted(sounds)]))
+    script, style = ((_FOLDER / f"listening.{suffix}").read_text(encoding="utf-8") for suffix in ("js", "css"))
+    values = {"script": Markup(script), "script_digest": digest(script), "style": Markup(STYLESHEET + style)}
+    page = {"test": test, "trials": shown, "sounds": sounds}  # which says nothing of the systems
+    write_text(folder / LISTENING_PAGE, render_template("evaluation/listening.html", test=page, product=NAME, **values))
+    write_json(folder / LISTENING_KEY, {"test": test, "kind": kind, "systems": names, "trials": trials})
+    left_out = len(utterances) - len(trials)
+    note = f"; {left_out} utterances lack a sound" if left_out else ""
+    print(f"listening test: {folder / LISTENING_PAGE}, {len(trials)} trials of {len(names)} sounds{note}")
+
+
+def _read_waves(folder: Path, name: str, systems: Mapping[str, Path], names: list[str]) -> dict[str, Wave]:
+    """The sounds of an utterance by system; none where one is missing."""
+    places = {}
+    for system, place in systems.items():
+        own = [files_of(place, name)[SYNTHESIZED]] if (place / RESULTS).is_file() else []
+        places[system] = own or [(place / name).with_suffix(suffix) for suffix in (".wav", ".flac")]
+    if RECORDING in names:
+        places[RECORDING] = [files_of(folder, name)[RECORDING]]
+    waves = {}
+    for system, paths in places.items():
+        path = next(filter(Path.is_file, paths), None)
+        if path is None:
+            return {}
+        rate = check_wav(path, sampling_rate=None).sampling_rate
+        waves[system] = load_wav(path, sampling_rate=rate).double().numpy(), rate
+    if ANCHOR in names:
+        waves[ANCHOR] = low_anchor(*waves[RECORDING])
+    return waves
+
+
+def low_anchor(samples: np.ndarray, rate: int) -> Wave:
+    """The sound through the low-pass of BS.1534-3's low anchor, without delay."""
+    taps = firwin(round(ANCHOR_SECONDS * rate) | 1, min(ANCHOR_CUT, 0.49 * rate), fs=rate)
+    return oaconvolve(samples, taps, mode="same"), rate
+
+
+def match_loudness(waves: Mapping[str, Wave]) -> dict[str, Wave]:
+    """Sounds at one loudness by EBU R128, at most `LOUDNESS`, so that none has a peak above `CEILING`."""
+    levels = {name: measure_loudness(*wave) for name, wave in waves.items()}
+    peaks = {name: 20 * math.log10(max(float(np.abs(wave).max()), 1e-9)) for name, (wave, _) in waves.items()}
+    target = min([LOUDNESS, *(levels[name] - peaks[name] + CEILING for name in waves)])
+    return {name: (wave * 10 ** ((target - levels[name]) / 20), rate) for name, (wave, rate) in waves.items()}
+
+
+def _encode(wave: Wave) -> str:
+    """The sound as lossless FLAC, which browsers play, in base64."""
+    file = io.BytesIO()
+    soundfile.write(file, *wave, format="FLAC", subtype="PCM_16")
+    return base64.b64encode(file.getvalue()).decode("ascii")
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def report_results(folder: Path, results: Path) -> int:
+    """Print and write the table of the test in ``folder`` from the files in ``results``; the exit status.
+
+    Files that cannot be counted are one line each, and the status is 1. A score is the mean over all answers, and the
+    first system is compared with each other one answer by answer.
+
+    Raises:
+        InputError: there is no test, or no listener to count.
+    """
+    key = read_json(folder / LISTENING_KEY, kind="key of a listening test (--output)")
+    paths, listeners = sorted(results.glob("*.json")), dict[str, Answers]()
+    for path in paths:
+        try:
+            name, answers = _read_answers(path, key)
+            listeners[name] = answers  # a listener's latest file counts
+        except InputError as error:
+            print(error)
+    if not listeners:
+        raise InputError(f"{results}: none of {len(paths)} result files (*.json) can be counted (--results)")
+    scores: dict[str, dict[str, Figures]] = {system: {} for system in key["systems"]}  # of each answer, by its name
+    for name, answers in listeners.items():
+        for (trial, system), score in answers.items():
+            scores[system][f"{name} {trial}"] = {SCORE.key: score}
+    first, *_ = scores
+    rows: list[Row] = [("system", SCORE, f"{first} less it ({CONFIDENCE} %)")]
+    for system, own in sorted(scores.items(), key=lambda one: -(mean(SCORE, [*one[1].values()]) or 0)):
+        apart = find_differences([SCORE], scores[first], own).get(SCORE.key) if system != first else None
+        rows.append((system, SCORE.show(mean(SCORE, [*own.values()])), apart.show(SCORE) if apart else "-"))
+    print(f"{key['kind']}: {len(listeners)} of {len(paths)} listeners, {len(key['trials'])} trials each")
+    print(*text_table(rows), sep="\n")
+    write_text(folder / LISTENING_RESULTS, "".join("\t".join(map(str, row)) + "\n" for row in rows))
+    print(f"table: {folder / LISTENING_RESULTS}")
+    return int(len(listeners) < len(paths))
+
+
+def _read_answers(path: Path, key: dict[str, Any]) -> tuple[str, Answers]:
+    """A listener, and the scores by trial and system; InputError for a file that is not to be counted."""
+    values, trials = read_json(path), key["trials"]
+    wanted = {(name, sound) for name, one in trials.items() for sound in one}
+    try:
+        given = {(name, sound): float(score) for name, one in values["answers"].items() for sound, score in one.items()}
+        is_complete = values["test"] == key["test"] and given.keys() == wanted
+    except (KeyError, TypeError, ValueError, AttributeError):
+        is_complete = False
+    if not is_complete:
+        raise InputError(f"{path}: no complete answers of this test; not counted")
+    answers = {(name, trials[name][sound]): score for (name, sound), score in given.items()}
+    references = [score for (_, system), score in answers.items() if system == RECORDING]
+    missed = sum(score < LEAST_REFERENCE for score in references) / len(trials)
+    if key["kind"] == MUSHRA and missed > MOST_MISSED:
+        raise InputError(f"{path}: {missed:.0%} of the hidden references below {LEAST_REFERENCE:g}; not counted")
+    return str(values.get("listener")), answers
