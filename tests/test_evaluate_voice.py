@@ -23,7 +23,7 @@ from common.errors import InputError, OptionError
 from common.evaluation import evaluator, judges, results as page
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.listening import ANCHOR, LISTENING_KEY, LISTENING_PAGE
-from common.evaluation.metrics import compare_speech
+from common.evaluation.metrics import Clip, aligned
 from common.evaluation.results import RECORDING
 from common.files import read_json
 from common.pages.render import STYLESHEET
@@ -103,7 +103,7 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
     waves = [
         load_wav(path, sampling_rate=22050).numpy() for path in (tmp_path / "a.wav", tmp_path / "out/synthesised/a.wav")
     ]
-    distance = compare_speech(*waves, sampling_rate=22050)
+    distance = aligned(*(Clip(wave, 22050) for wave in waves)).distance
     assert first["mcd_db"] == pytest.approx(distance["mcd_db"])
     assert first["voicing_error"] == pytest.approx(distance["voicing_error"])
     assert first["duration"] == pytest.approx(len(waves[1]) / 22050)

@@ -15,7 +15,6 @@ from common.evaluation.metrics import (
     Figures,
     SpeechComparison,
     aligned,
-    compare_speech,
     mean_distortion,
     mel_cepstrum,
     speech_pairs,
@@ -50,7 +49,7 @@ def vowels(f0: float, *, seconds: float = 1.2, pause: float = 0.0) -> np.ndarray
 
 
 def compare(reference: np.ndarray, synthesized: np.ndarray) -> Figures:
-    return compare_speech(reference, synthesized, sampling_rate=RATE)
+    return compared(reference, synthesized).distance
 
 
 def distortion(reference: np.ndarray, synthesized: np.ndarray) -> float:

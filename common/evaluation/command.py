@@ -85,12 +85,12 @@ def evaluate(
 
 def _check(items: Sequence[EvaluationItem], options: EvaluationOptions, path: Path) -> None:
     """Raise OptionError if a recording would be overwritten, or a listening test has nothing to compare with."""
-    output, kind = options.output, options.test.listening
+    output, kind = options.output, options.listening
     recorded = [(item.phrase.where, item.recording) for item in items if item.recording is not None]
     for where, recording in recorded:
         if recording.is_relative_to(output.absolute()):
             raise OptionError(f"{where}: {recording} is in --output {output}; give another folder")
-    if kind is not None and not recorded and (kind == MUSHRA or not options.test.against):
+    if kind is not None and not recorded and (kind == MUSHRA or not options.against):
         needs = "--recordings" if kind == MUSHRA else "--recordings or --against"
         raise OptionError(f"--listening {kind}: nothing to compare {path} with; give {needs}")
 

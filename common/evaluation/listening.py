@@ -44,10 +44,8 @@ def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -
     """Write the page and the key of a test into ``folder``, which is that of an evaluation, and say so on stdout.
 
     ``systems`` are folders by the systems' names: evaluations, or sounds under the utterances' names. MUSHRA adds the
-    recordings and the anchor, and A/B the recordings to a single system.
-
-    Raises:
-        InputError: a sound cannot be read, or no utterance has the sounds of all systems.
+    recordings and the anchor, and A/B the recordings to a single system. Raises InputError where no utterance has the
+    sounds of all of them.
     """
     names = [*systems, *([RECORDING] if kind == MUSHRA or len(systems) == 1 else []), *[ANCHOR] * (kind == MUSHRA)]
     sounds: dict[str, str] = {}  # FLAC in base64, by id
@@ -80,21 +78,19 @@ def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -
 
 def _read_waves(folder: Path, name: str, systems: Mapping[str, Path], names: list[str]) -> dict[str, Wave]:
     """The sounds of an utterance by system; none where one is missing."""
-    places = {}
-    for system, place in systems.items():
-        own = [files_of(place, name)[SYNTHESIZED]] if (place / RESULTS).is_file() else []
-        places[system] = own or [(place / name).with_suffix(suffix) for suffix in (".wav", ".flac")]
-    if RECORDING in names:
-        places[RECORDING] = [files_of(folder, name)[RECORDING]]
-    waves = {}
-    for system, paths in places.items():
+    waves: dict[str, Wave] = {}
+    for system in names:
+        if system == ANCHOR:
+            waves[ANCHOR] = low_anchor(*waves[RECORDING])
+            continue
+        place = systems.get(system, folder)
+        sounds = [(place / name).with_suffix(suffix) for suffix in (".wav", ".flac")]
+        paths = [files_of(place, name)[RECORDING if system == RECORDING else SYNTHESIZED], *sounds]
         path = next(filter(Path.is_file, paths), None)
         if path is None:
             return {}
         rate = check_wav(path, sampling_rate=None).sampling_rate
         waves[system] = load_wav(path, sampling_rate=rate).double().numpy(), rate
-    if ANCHOR in names:
-        waves[ANCHOR] = low_anchor(*waves[RECORDING])
     return waves
 
 
@@ -127,17 +123,13 @@ def report_results(folder: Path, results: Path) -> int:
     """Print and write the table of the test in ``folder`` from the files in ``results``; the exit status.
 
     Files that cannot be counted are one line each, and the status is 1. A score is the mean over all answers, and the
-    first system is compared with each other one answer by answer.
-
-    Raises:
-        InputError: there is no test, or no listener to count.
+    first system is compared with each other one answer by answer. Raises InputError where no listener counts.
     """
     key = read_json(folder / LISTENING_KEY, kind="key of a listening test (--output)")
     paths, listeners = sorted(results.glob("*.json")), dict[str, Answers]()
     for path in paths:
         try:
-            name, answers = _read_answers(path, key)
-            listeners[name] = answers  # a listener's latest file counts
+            listeners |= _read_answers(path, key)  # a listener's last file counts
         except InputError as error:
             print(error)
     if not listeners:
@@ -158,8 +150,8 @@ def report_results(folder: Path, results: Path) -> int:
     return int(len(listeners) < len(paths))
 
 
-def _read_answers(path: Path, key: dict[str, Any]) -> tuple[str, Answers]:
-    """A listener, and the scores by trial and system; InputError for a file that is not to be counted."""
+def _read_answers(path: Path, key: dict[str, Any]) -> dict[str, Answers]:
+    """A listener's scores by trial and system, by the name; InputError for a file that is not to be counted."""
     values, trials = read_json(path), key["trials"]
     wanted = {(name, sound) for name, one in trials.items() for sound in one}
     try:
@@ -174,4 +166,4 @@ def _read_answers(path: Path, key: dict[str, Any]) -> tuple[str, Answers]:
     missed = sum(score < LEAST_REFERENCE for score in references) / len(trials)
     if key["kind"] == MUSHRA and missed > MOST_MISSED:
         raise InputError(f"{path}: {missed:.0%} of the hidden references below {LEAST_REFERENCE:g}; not counted")
-    return str(values.get("listener")), answers
+    return {str(values.get("listener")): answers}

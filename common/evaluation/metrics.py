@@ -5,16 +5,17 @@ moment by moment.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 import librosa
 import numpy as np
-import parselmouth
 import torch
 from scipy.fft import dct
 
 from common.audio.mel import MelExtractor
+from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.config import AudioConfig
 from common.errors import AudioError
 
@@ -26,7 +27,7 @@ SILENCE_DB = 50.0  # dB below it: frames without a band louder than this are sil
 N_MELS = 80
 FFT_S, HOP_S = 0.046, 0.0116  # s, 1024 and 256 samples at 22050 Hz
 MEL_FMAX = 8000.0  # Hz
-F0_MIN, F0_MAX = 60.0, 500.0  # Hz, where Praat looks for F0
+PITCH_RANGE = 60.0, 500.0  # Hz, where Praat looks for F0
 
 Figures = dict[str, float]  # by keys of the measures and of the weights of their means; NaN: nothing to measure
 
@@ -54,31 +55,18 @@ class Clip:
         samples = np.asarray(self.samples, dtype=np.float32)
         if not samples.any() or not np.isfinite(samples).all():
             raise AudioError("a wave to compare is empty, silent or not finite")
-        mel = librosa.feature.melspectrogram(
-            y=samples,
-            sr=self.sampling_rate,
-            n_fft=self.audio.filter_length,
-            hop_length=self.audio.hop_length,
-            n_mels=N_MELS,
-            fmax=self.audio.mel_fmax,
-            power=1.0,
-            pad_mode="constant",
-        )
-        log_mel = np.log(np.maximum(mel, np.finfo(np.float32).tiny))
+        extractor = MelExtractor(self.audio)
+        padded = np.pad(samples / np.abs(samples).max(), (extractor.pad_left, extractor.pad_right))
+        log_mel = extractor.of_frames(torch.from_numpy(padded)[None])[0].numpy()
         return np.maximum(log_mel - log_mel.max(), -FLOOR_DB * math.log(10) / 20)
 
     @cached_property
     def f0(self) -> np.ndarray:
         """(F,) Hz by Praat's autocorrelation, 0 where unvoiced."""
-        n_frames, hop_s = self.log_mel.shape[1], self.audio.hop_length / self.sampling_rate
-        if len(self.samples) / self.sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
-            return np.zeros(n_frames)
-        sound = parselmouth.Sound(np.asarray(self.samples, np.float64), sampling_frequency=self.sampling_rate)
-        track = sound.to_pitch_ac(time_step=hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX)
-        values = track.selected_array["frequency"]
-        nearest = np.rint((np.arange(n_frames) * hop_s - track.x1) / track.dx).astype(int)
-        inside = (nearest >= 0) & (nearest < len(values))
-        return np.where(inside, values[np.clip(nearest, 0, len(values) - 1)], 0.0)
+        wave, audio, n_frames = self.samples, self.audio, self.log_mel.shape[1]
+        with suppress(AudioError):  # too short for a pitch
+            return estimate_pitch(wave, audio, n_frames=n_frames, method=AT_FRAMES, pitch_range=PITCH_RANGE)
+        return np.zeros(n_frames)
 
 
 @dataclass(frozen=True)
@@ -113,16 +101,8 @@ class SpeechComparison:
         }
 
 
-def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> Figures:
-    """The distance of wave ``synthesized`` (T2,) from wave ``reference`` (T1,), however loud, both of this rate in Hz.
-
-    Raises AudioError for a wave that is empty, silent or not finite.
-    """
-    return aligned(Clip(reference, sampling_rate), Clip(synthesized, sampling_rate)).distance
-
-
 def aligned(reference: Clip, synthesized: Clip) -> SpeechComparison:
-    """The frames of two waves, aligned."""
+    """Two waves of one sampling rate, however loud, aligned; AudioError for one that is empty, silent or not finite."""
     return SpeechComparison(reference, synthesized, speech_pairs(reference.log_mel, synthesized.log_mel))
 
 
