@@ -139,7 +139,7 @@ def test_each_planted_fault_is_named_with_its_line_and_no_clean_clip_is(tmp_path
     for number, name in enumerate(faults, start=13):
         assert re.search(rf"train\.txt:{number} +wavs/{name}\.wav ", out), name
     for kind in set(faults.values()):
-        assert KINDS[kind].title in out and KINDS[kind].advice in out
+        assert KINDS[kind]["title"] in out and KINDS[kind]["advice"] in out
     reasons = {finding["wav"]: finding["reason"] for finding in read(tmp_path)["findings"]}
     assert reasons["wavs/cut.wav"].startswith("truncated, ")
     assert reasons["wavs/nan.wav"] == "empty, or with samples that are not finite numbers"
@@ -312,7 +312,7 @@ def test_a_corpus_of_which_nothing_can_be_read_still_has_a_page(tmp_path: Path, 
     status, _, err = report(tmp_path, "-o", tmp_path / "taken")
     assert status == 1 and "choose another --report-output" in err and "measuring" not in err
     status, out, _ = report(tmp_path)
-    assert status == 1 and "2 clips, 0 min 00 s of speech: 2 with findings, 2 of them to be refused" in out
+    assert status == 1 and "2 clips, 0:00:00 of speech: 2 with findings, 2 of them to be refused" in out
     assert "<img" not in (tmp_path / "data_report" / "report.html").read_text()
 
 
@@ -333,7 +333,7 @@ def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tm
     rows = [row.split("|") for row in (source / "metadata.csv").read_text(encoding="utf-8").splitlines()]
     write_list(tmp_path, [f"wavs/{name}.wav|{text}" for name, text, _ in rows])
     status, out, _ = report(tmp_path, "--report-strict", "--num-workers", 2)
-    assert status == 0 and "80 clips, 8 min 48 s of speech: all clean" in out
+    assert status == 0 and "80 clips, 0:08:48 of speech: all clean" in out
     both = read(tmp_path)
     report(tmp_path)
     assert read(tmp_path) == both

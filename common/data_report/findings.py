@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from common.options import option_of
 from common.pages.tables import Row, read_table
 from common.text.symbols import name_symbol
 
-REFUSED, SUSPICIOUS = "refused", "suspicious"
+REFUSED = "refused"
 LEAST_VOICED = 5.0  # % of the values of pitch
 SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
 # Kind -> figure, its scale of equal differences, and the least robust standard deviation on it: differences below are
@@ -31,19 +30,10 @@ OUTLIERS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of finding."""
-
-    level: str  # REFUSED: extraction or training stops or leaves it out; SUSPICIOUS: it would be learned
-    title: str
-    advice: str
-    figures: str  # that are checked, separated by semicolons; empty: another check finds it
-    limit: str  # the option that they must not be below, of a minimum, or above
-
-
-KINDS = {row.pop("kind"): Kind(**row) for row in read_table("data_report/kinds.tsv")}
-_LIMITED = [(kind, name, about.limit) for kind, about in KINDS.items() for name in about.figures.split("; ") if name]
+# Of findings, by their names: level (refused: extraction or training stops or leaves it out; suspicious: it would be
+# learned), title, advice, and the figures that are checked with the option of their limit, where it is that simple.
+KINDS = {row.pop("kind"): row for row in read_table("data_report/kinds.tsv")}
+_LIMITED = [(kind, name, row["limit"]) for kind, row in KINDS.items() for name in row["figures"].split("; ") if name]
 _OF_SILENT_CLIPS = ("short", "long", "near_silent", "dc_offset")  # other figures of a near-silent clip mean nothing
 
 
@@ -56,8 +46,8 @@ class Finding(NamedTuple):
 
     @property
     def level(self) -> str:
-        """REFUSED or SUSPICIOUS."""
-        return KINDS[self.kind].level
+        """Refused or suspicious."""
+        return KINDS[self.kind]["level"]
 
     @property
     def row(self) -> Row:

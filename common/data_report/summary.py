@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,15 @@ def summarize(
     counts = Counter(finding.kind for finding in findings)
     speakers = _speakers(clips)
     all_values = {name: values_of(clips, name) for name in MEASURES}
+    seconds = sum(all_values["duration"])
     n_found = len({one.clip.utterance.index for one in findings})
     n_refused = len({one.clip.utterance.index for one in findings if one.level == REFUSED})
     found = f"{n_found} with findings, {n_refused} of them to be refused" if n_found else "all clean"
     return {
-        "headline": f"{len(clips)} clips, {hours(sum(all_values['duration']))} of speech: {found}",
+        "headline": f"{len(clips)} clips, {timedelta(seconds=round(seconds))} of speech: {found}",
         "n_clips": len(clips),
         "n_clips_with_findings": n_found,
-        "hours": sum(all_values["duration"]) / 3600,
+        "hours": seconds / 3600,
         "distributions": {
             name: {"unit": MEASURES[name].unit}
             | dict(zip(PERCENTILES, np.percentile(values, [*PERCENTILES.values()]).tolist()))
@@ -47,7 +48,7 @@ def summarize(
         },
         "speakers": speakers,
         "notes": [*_notes(clips, counts, speakers, dataset=dataset, lists=lists, audio=audio)],
-        "kinds": {kind: {**asdict(about), "count": counts[kind]} for kind, about in KINDS.items() if counts[kind]},
+        "kinds": {kind: {**about, "count": counts[kind]} for kind, about in KINDS.items() if counts[kind]},
         "findings": [
             {"level": one.level, "kind": one.kind, "index": one.clip.utterance.index}
             | dict(zip(("where", "wav", "reason"), one.row))
@@ -84,7 +85,7 @@ def _notes(
     few = [f"{one['name']} ({one['n_clips']})" for one in speakers if one["n_clips"] < FEW_CLIPS]
     if few and len(speakers) > 1:
         yield f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}"
-    if mended := [about.title for kind, about in KINDS.items() if counts[kind] and kind in MENDED_BY_IMPORT]:
+    if mended := [about["title"] for kind, about in KINDS.items() if counts[kind] and kind in MENDED_BY_IMPORT]:
         yield f"{', '.join(mended)}: mended by {import_command(dataset)}"
     first, *others = (
         {clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))
@@ -92,12 +93,6 @@ def _notes(
     for path, own in zip(lists[1:], others):
         if unknown := sorted(map(str, own - first)):
             yield f"{path} has speakers that {lists[0]} lacks: {', '.join(unknown)}"
-
-
-def hours(seconds: float) -> str:
-    """A duration as 1 h 02 min, or 3 min 04 s."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
 
 
 def values_of(clips: Iterable[Clip], name: str) -> list[float]:

@@ -44,11 +44,6 @@ class Evaluator:
     judges: Judges = Judges()
     voice: Voice | None = None  # of the synthesizer; None: copies
 
-    @property
-    def sampling_rate(self) -> int:
-        """That of synthesized sound, in Hz."""
-        return self.synthesizer.audio.sampling_rate
-
     def warm_up(self, item: EvaluationItem) -> None:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
         with suppress(InputError):  # reported when it is evaluated
@@ -57,7 +52,10 @@ class Evaluator:
 
     def evaluate(self, item: EvaluationItem) -> Result:
         """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
-        result = Result(item.name, item.phrase.text or "")
+        recognizer, reference = self.judges.recognizer, None
+        if recognizer is not None and item.words is not None:
+            reference = recognizer.normalize(item.words)
+        result = Result(item.name, item.phrase.text or "", reference=reference, speaker=item.phrase.speaker or "")
         try:
             self._evaluate(result, item)
         except OutputError:  # the next one would fail too
@@ -67,9 +65,6 @@ class Evaluator:
         return result
 
     def _evaluate(self, result: Result, item: EvaluationItem) -> None:
-        if self.judges.recognizer is not None and item.words is not None:
-            result.reference = self.judges.recognizer.normalize(item.words)
-        result.speaker = item.phrase.speaker or ""
         files = files_of(self.folder, item.name)
         wave = self._synthesize(result, item, self.synthesizer, files[SYNTHESIZED])
         real = None
@@ -88,7 +83,7 @@ class Evaluator:
 
     def _synthesize(self, result: Result, item: EvaluationItem, synthesizer: Synthesizer, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
-        speech, rate = synthesizer.speak_inputs(item.inputs), self.sampling_rate
+        speech, rate = synthesizer.speak_inputs(item.inputs), self.synthesizer.audio.sampling_rate
         if synthesizer is self.synthesizer:
             warn_of_failures(speech.parts)
         failures = [part.failure for part in speech.parts]
@@ -115,13 +110,13 @@ class Evaluator:
         seconds = max(len(recorded) / rate, seconds)
         if self.extractor is None and seconds > LONGEST:
             raise InputError(f"{where}: {seconds:.0f} s, too long to align; expected at most {LONGEST:.0f} s")
-        lower = min(rate, self.sampling_rate)
+        lower = min(rate, self.synthesizer.audio.sampling_rate)
         return Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
 
     def _measure(self, result: Result, wave: Tensor, real: Clip | None) -> tuple[Clip, SpeechComparison | None]:
         """Add the figures of a synthesized wave (T,) beside its recording, if there is one; what is plotted of it."""
-        rate = self.sampling_rate if real is None else real.sampling_rate
-        made = Clip(resample(wave, ratio=rate / self.sampling_rate).numpy(), rate)
+        rate = self.synthesizer.audio.sampling_rate if real is None else real.sampling_rate
+        made = Clip(resample(wave, ratio=rate / self.synthesizer.audio.sampling_rate).numpy(), rate)
         if real is None:
             return made, None
         figures, comparison = measure(made, real, extractor=self.extractor)

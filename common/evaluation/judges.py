@@ -12,7 +12,7 @@ from io import StringIO
 from operator import methodcaller
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,11 +21,9 @@ from torch import Tensor
 from common.audio.wav import resample
 from common.errors import OptionError, reason, shown
 from common.evaluation.options import EvaluationOptions
+from common.evaluation.results import Result
 from common.files import write_atomically
 from common.recognition.recognizer import Recognizer, error_counts
-
-if TYPE_CHECKING:
-    from common.evaluation.results import Result
 
 PACKAGES = {  # what each measures
     "faster_whisper": "WER and CER",
@@ -54,16 +52,12 @@ class Whisper:
     def load(cls, name: str, language: str) -> "Whisper":
         """Load a size, such as base, or a folder with a CTranslate2 model; ``language`` is a code or tag of eSpeak NG.
 
-        Base is that of the packages `PACKAGED`, if they are installed. faster-whisper downloads other sizes once.
-
-        Raises:
-            OptionError: there is no such model, it cannot be downloaded or read, or does not know the language.
+        Base is that of the packages `PACKAGED`, if they are installed. faster-whisper downloads other sizes once. Raises
+        OptionError for what cannot be loaded, or for a language that the model does not know.
         """
         source = where = name
         if name == BASE and all(find_spec(one) is not None for one in PACKAGED):
             where, source = str(join_packaged(JOINED)), f"{BASE} (package {PACKAGED[0].replace('_', '-')})"
-        elif Path(name, "model.bin").is_file():
-            source = f"{name} ({Path(name, 'model.bin').stat().st_size} bytes)"
         try:  # on a GPU it needs CUDA's libraries of other versions than PyTorch's
             load = import_module("faster_whisper").WhisperModel
             model = load(where, device="cpu", compute_type="int8", cpu_threads=torch.get_num_threads())
@@ -118,7 +112,7 @@ class Judges:
         one = self.recognizer
         return f"{one.source}, language {one.language}" if isinstance(one, Whisper) else None
 
-    def hear(self, result: "Result", wave: Tensor, rate: int) -> None:
+    def hear(self, result: Result, wave: Tensor, rate: int) -> None:
         """Add what a wave (T,) is judged to be, and the errors in its words if there is a reference."""
         if self.recognizer is not None:
             result.heard = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text

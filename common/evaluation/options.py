@@ -17,9 +17,7 @@ class EvaluationOptions:
     output: Path = option(Path("output/evaluation"), "folder for everything", names=("-o",), writes=True)
     fresh: bool = option(False, "start over instead of resuming an earlier run")
     dataset_path: Path = option(
-        Path(),
-        "folder that the columns wav, pitch and duration start from, and that is searched for recordings where "
-        "--recordings is not given",
+        Path(), "folder that columns wav, pitch and duration start from; searched for recordings without --recordings"
     )
     recordings: Path | None = option(
         None, "folder with recordings under the utterances' names; some may be missing", variable="RECORDINGS"
