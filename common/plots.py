@@ -58,8 +58,6 @@ def plot_utterance(
       (L,) in frames where these are given. Where room is short they stand in several rows;
     - ``alignment``: attention's weights (F, L), with ``durations`` as a line over it;
     - ``curves``: groups of them by the name of their axis, such as `PITCH`, which is 0 where unvoiced.
-
-    ``title`` is shortened to one line.
     """
     seconds = audio.hop_length / audio.sampling_rate
     arrays = {name: to_array(mel) for name, mel in mels.items()}
@@ -70,16 +68,18 @@ def plot_utterance(
         (name, mel), (other, second) = arrays.items()
         images.append((f"{other} - {name}", second - mel, {"norm": CenteredNorm(), "cmap": "RdBu_r"}))
     weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
-    counts = None if durations is None else to_array(durations)
+    counts = np.zeros(0) if durations is None else to_array(durations)  # (L,)
+    ends = np.cumsum(counts)
     groups = {unit: group for unit, group in (curves or {}).items() if group}
     lines = [values for group in groups.values() for values in group.values()]
     length = max(1, *(array.shape[-1] for array in (*arrays.values(), weights, *lines))) * seconds
 
     attention_height = min(max(MIN_ATTENTION, len(weights) * SYMBOL_ROOM), MAX_ATTENTION)
-    beside, rows = _stagger(symbols, np.arange(len(weights)), room=attention_height, length=len(weights), upwards=True)
+    each = np.arange(len(weights))
+    beside, each = _stagger(symbols, each, room=attention_height, length=len(weights), upwards=True)
     margin = LEFT + max((one.count(" ") for one in beside), default=0) * SPACE_ROOM
     width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + margin + RIGHT), MAX_WIDTH)
-    middles = np.zeros(0) if counts is None else np.where(counts > 0, np.cumsum(counts) - counts / 2, np.nan) * seconds
+    middles = np.where(counts > 0, ends - counts / 2, np.nan) * seconds
     labels, middles = _stagger(symbols, middles, room=width - margin - RIGHT, length=length)
     n_rows = max((one.count("\n") + 1 for one in labels), default=0)
 
@@ -87,24 +87,19 @@ def plot_utterance(
     labelled = (len(images) or len(heights)) - 1  # the panel above the symbols
     gaps = [GAP + n_rows * SYMBOL_ROOM * (index == labelled) for index in range(len(heights))]
     figure, axes = _make_panels(heights, gaps, width=width, margin=margin)
-    title, fonts = _drawable(" ".join(title.split()), symbols)
-    title = textwrap.shorten(title, int(width * TITLE_LETTERS), placeholder="\u2026")
-    figure.suptitle(title, x=0.01, ha="left", family=fonts)
-
+    _set_title(figure, " ".join(title.split()), symbols)
     for panel, (name, mel, colors) in zip(axes, images):
         _draw_image(panel, name, mel, seconds=seconds, first=0, unit="log amplitude", **colors)
         label_mel_axis(panel.yaxis, audio)
     if weights.size:
         _draw_attention(axes[len(images)], weights, counts, seconds=seconds)
-        axes[len(images)].set_yticks(rows, beside, fontsize=SYMBOL_SIZE)
+        axes[len(images)].set_yticks(each, beside, fontsize=SYMBOL_SIZE)
     for panel, (unit, group) in zip(axes[len(axes) - len(groups) :], groups.items()):
         _draw_curves(panel, unit, group, seconds=seconds)
     for axis in axes:
         axis.set(xlim=(0, length), xlabel="time (s)" if axis is axes[-1] else "")
         axis.tick_params(axis="x", bottom=axis is axes[-1], labelbottom=axis is axes[-1])
-        if counts is not None:
-            ends = np.cumsum(counts) * seconds
-            axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
+        axis.vlines(ends * seconds, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     below = axes[labelled].xaxis
     below.set_ticks(middles, labels, minor=True, fontsize=SYMBOL_SIZE)
     below.remove_overlapping_locs = False  # major ticks do not take their place
@@ -113,17 +108,14 @@ def plot_utterance(
     return figure
 
 
-def _make_panels(
-    heights: Sequence[float], gaps: Sequence[float], *, width: float, margin: float
-) -> tuple[Figure, list[Axes]]:
-    """A figure with panels of these heights, and a gap below each, in inches; matplotlib's layouts draw all twice."""
-    height = TOP + sum(heights) + sum(gaps[:-1]) + BOTTOM + gaps[-1] - GAP
-    figure, axes, bottom = Figure(figsize=(width, height)), list[Axes](), height - TOP
-    for own, gap in zip(heights, gaps):
-        bottom -= own
-        axes.append(figure.add_axes((margin / width, bottom / height, 1 - (margin + RIGHT) / width, own / height)))
-        bottom -= gap
-    return figure, axes
+def _make_panels(heights: list[float], gaps: list[float], *, width: float, margin: float) -> tuple[Figure, list[Axes]]:
+    """A figure with panels of these heights, and a gap below each, in inches; other layouts draw all twice."""
+    rows = [size for panel in zip(heights, gaps) for size in panel]
+    height, bottom = TOP + sum(rows) - GAP + BOTTOM, BOTTOM - GAP  # the last gap is part of the margin below
+    figure = Figure(figsize=(width, height))
+    place = {"left": margin / width, "right": 1 - RIGHT / width, "top": 1 - TOP / height, "bottom": bottom / height}
+    grid = figure.add_gridspec(len(rows), 1, height_ratios=rows, hspace=0, **place)
+    return figure, [figure.add_subplot(grid[row, 0]) for row in range(0, len(rows), 2)]
 
 
 @lru_cache(maxsize=1000)
@@ -136,12 +128,14 @@ def _font_of(character: str) -> str | None:
     return None
 
 
-def _drawable(text: str, symbols: Sequence[str]) -> tuple[str, list[str]]:
-    """What fonts have of the text, and its symbols where they lack some of it; and the names of the fonts."""
+def _set_title(figure: Figure, text: str, symbols: Sequence[str]) -> None:
+    """One line of what fonts have of the text, with its symbols where they lack some of it."""
     if None in map(_font_of, text):
         text += "".join(symbols)
     fonts = {one: _font_of(one) for one in text if one.isprintable()}
-    return "".join(filter(fonts.get, text)), list(dict.fromkeys([_FONT, *filter(None, fonts.values())]))
+    drawable, n_letters = "".join(filter(fonts.get, text)), int(figure.get_figwidth() * TITLE_LETTERS)
+    title = textwrap.shorten(drawable, n_letters, placeholder="\u2026")
+    figure.suptitle(title, x=0.01, ha="left", family=[*dict.fromkeys([_FONT, *filter(None, fonts.values())])])
 
 
 def save_png(figure: Figure, path: Path) -> None:
@@ -185,15 +179,12 @@ def _draw_image(
     axis.set_title(title, loc="left", y=1.0, fontsize="medium")
 
 
-def _draw_attention(axis: Axes, weights: np.ndarray, counts: np.ndarray | None, *, seconds: float) -> None:
-    """Weights (L, F) with the text upwards, and a line through the symbols' ``counts`` of frames (L,)."""
-    title = "attention" if counts is None else "attention; line: durations"
+def _draw_attention(axis: Axes, weights: np.ndarray, counts: np.ndarray, *, seconds: float) -> None:
+    """Weights (L, F) with the text upwards, and a line through the symbols' ``counts`` of frames (L,) or ()."""
+    title, ends = "attention; line: durations" if len(counts) else "attention", np.cumsum(counts)
     _draw_image(axis, title, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", vmin=0, vmax=1)
-    rows = np.arange(len(weights))
-    if counts is not None:
-        ends = np.cumsum(counts)
-        times = np.stack([ends - counts, ends], axis=1).ravel() * seconds
-        axis.plot(times, np.repeat(rows, 2), color="white", linewidth=0.8)
+    times = np.stack([ends - counts, ends], axis=1).ravel() * seconds
+    axis.plot(times, np.arange(len(counts)).repeat(2), color="white", linewidth=0.8)
     axis.set_ylabel("symbol")
 
 
@@ -215,9 +206,8 @@ def _stagger(
 ) -> tuple[list[str], np.ndarray]:
     """Labels of the symbols whose places are numbers, and the places, on an axis of ``length``, ``room`` inches long.
 
-    Each is in the first row below the axis, or ``upwards`` in the first column beside it, in which it has room: line
-    breaks or spaces take it there. Beyond `MOST_ROWS`, every n-th symbol has a label, each of which ends in "…".
-    There are none unless each symbol has a place.
+    Line breaks, or ``upwards`` spaces, take each to the first row or column in which it has room. Beyond `MOST_ROWS`,
+    every n-th symbol has a label, each of which ends in "…". There are none unless each symbol has a place.
     """
     placed = np.flatnonzero(np.isfinite(places)) if len(places) == len(symbols) else np.zeros(0, int)
     shown = [symbol.replace(" ", "\u2423") for symbol in symbols]
