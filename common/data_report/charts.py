@@ -14,8 +14,6 @@ from common.data_report.options import Limits
 from common.data_report.summary import values_of
 from common.pages.tables import read_table
 
-SIZE = (4.7, 3.0)  # inches
-
 
 @matplotlib.rc_context({"font.size": 10.5, "svg.fonttype": "none"})  # pixels of the page; text, not outlines
 def draw(clips: Sequence[Clip], limits: Limits) -> list[dict[str, str]]:
@@ -30,7 +28,7 @@ def draw(clips: Sequence[Clip], limits: Limits) -> list[dict[str, str]]:
         every = np.concatenate(found)
         if not len(every):
             continue
-        figure = Figure(figsize=SIZE, layout="constrained")
+        figure = Figure(figsize=(4.7, 3.0), layout="constrained")  # inches
         axis = figure.subplots()
         bins = np.histogram_bin_edges(np.round(every, 9), int(np.clip(2 * np.sqrt(len(every)), 10, 40))).tolist()
         for values, label, color in zip(found, chart["labels"].split(", "), chart["colors"].split(", ")):

@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from common.audio.options import AudioOptions
-from common.config import AudioConfig, to_plain
+from common.config import to_plain
 from common.data_report.charts import draw
 from common.data_report.clip import MEASURES, Clip, measure
-from common.data_report.findings import KINDS, REFUSED, Finding, find_issues
+from common.data_report.findings import KINDS, REFUSED, find_issues
 from common.data_report.options import Limits, ReportOptions
 from common.data_report.summary import OF_SPEAKERS, PERCENTILES, summarize
 from common.data_report.transcripts import with_misfits
@@ -27,14 +27,9 @@ from common.pages.tables import Measure, Row, cells, setting_rows, text_table
 SHOWN = 20  # rows of a table on the terminal; the page has them all
 MOST_LISTED = 2000  # rows of a table of the page: a browser must still open it; report.json has all
 
-Rows = list[Row]  # the first is the heading
-
-CLIPS = Measure("n_clips", "clips", form=".0f")
-LENGTH = Measure("seconds", "min", scale=1 / 60)
-SPEAKER_MEASURES = [CLIPS, LENGTH] + [
-    replace(MEASURES[name], key=key, name=short, unit="") for key, (name, short) in OF_SPEAKERS.items()
+SPEAKER_MEASURES = [
+    Measure(row["key"], row["name"], "", row["form"], row["meaning"], scale=float(row["scale"])) for row in OF_SPEAKERS
 ]
-UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
 _HINT = "; choose another --report-output"
 
 
@@ -47,8 +42,19 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     path, figures = folder / "report.html", folder / "report.json"
     mel_settings(audio, corpus=corpus.dataset_path)  # wrong options are reported first
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
-    audio_config, clips, findings = analyze(corpus, audio, options, limits)
     dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, corpus.prior_text
+    work = functools.partial(measure, dataset=dataset, text=text, pitch_range=corpus.pitch_range)
+    clips = list(map_in_processes(work, read_lists(lists), n_workers=corpus.num_workers, desc="measuring"))
+    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
+    if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:  # that of most recordings
+        audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})
+    audio_config = mel_settings(audio, corpus=dataset)
+    find = functools.partial(find_issues, audio=audio_config, limits=limits, max_wav_value=corpus.max_wav_value)
+    findings = find(clips)
+    if options.report_checkpoint is not None:
+        refused = {one.clip.utterance.index for one in findings if one.level == REFUSED}
+        clips = with_misfits(clips, refused, dataset=dataset, checkpoint=options.report_checkpoint)
+        findings = find(clips)
     report = summarize(clips, findings, dataset=dataset, lists=lists, audio=audio_config)
     by_kind = {kind: [one for one in findings if one.kind == kind] for kind in report["kinds"]}
     contents = {"report": report, "tables": _tables(report), "kinds": KINDS, "by_kind": by_kind}
@@ -74,53 +80,29 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
         write_text(path, html)
         write_json(figures, plain | report)
     print(path, figures, sep="\n")
-    return int(any(options.report_strict or finding.kind in UNUSABLE for finding in findings))
+    return int(any(options.report_strict or finding.kind in ("missing", "unreadable") for finding in findings))
 
 
-def analyze(
-    corpus: ExtractionOptions, audio: AudioOptions, options: ReportOptions, limits: Limits
-) -> tuple[AudioConfig, list[Clip], list[Finding]]:
-    """Measure every clip of a corpus and find what is wrong with it; raises InputError for a list.
-
-    The sampling rate that nothing gives is that of most recordings.
-    """
-    dataset = corpus.dataset_path
-    work = functools.partial(measure, dataset=dataset, text=corpus.prior_text, pitch_range=corpus.pitch_range)
-    utterances = read_lists(corpus.wav_text_filelist)
-    clips = list(map_in_processes(work, utterances, n_workers=corpus.num_workers, desc="measuring"))
-    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
-    if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:
-        audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})
-    mels = mel_settings(audio, corpus=dataset)
-    find = functools.partial(find_issues, audio=mels, limits=limits, max_wav_value=corpus.max_wav_value)
-    findings = find(clips)
-    if options.report_checkpoint is not None:
-        refused = {one.clip.utterance.index for one in findings if one.level == REFUSED}
-        clips = with_misfits(clips, refused, dataset=dataset, checkpoint=options.report_checkpoint)
-        findings = find(clips)
-    return mels, clips, findings
-
-
-def _columns(rows: Rows) -> str:
+def _columns(rows: list[Row]) -> str:
     """The first rows in columns, and how many more there are."""
     return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {len(rows) - SHOWN} more"] * (len(rows) > SHOWN))
 
 
-def _clip_rows(clips: Sequence[Clip], with_findings: Collection[int], measures: Sequence[Measure]) -> Rows:
+def _clip_rows(clips: Sequence[Clip], with_findings: Collection[int], measures: Sequence[Measure]) -> list[Row]:
     """The clips with their figures and their text, those with findings first."""
-    rows: Rows = [("recording", "line", "speaker", *measures, "text")]
+    rows: list[Row] = [("recording", "line", "speaker", *measures, "text")]
     for clip in sorted(clips, key=lambda clip: clip.utterance.index not in with_findings)[:MOST_LISTED]:
         item = clip.utterance
         rows.append((item.wav, item.where, item.speaker or "", *cells(measures, clip.figures), item.text))
     return rows
 
 
-def _tables(report: Mapping[str, Any]) -> list[tuple[str, Rows]]:
+def _tables(report: Mapping[str, Any]) -> list[tuple[str, list[Row]]]:
     """Tables of the page and the terminal, by their titles."""
-    distributions: Rows = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
+    distributions: list[Row] = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
     for name, values in report["distributions"].items():
         numbers = (MEASURES[name].cell(values[key]) for key in PERCENTILES)
         distributions.append((replace(MEASURES[name], unit=""), *numbers, MEASURES[name].unit))
-    speakers: Rows = [("speaker", *SPEAKER_MEASURES)]
+    speakers: list[Row] = [("speaker", *SPEAKER_MEASURES)]
     speakers += [(one["name"] or "all", *cells(SPEAKER_MEASURES, one)) for one in report["speakers"]]
     return [("Over the clips", distributions), ("Speakers", speakers)]

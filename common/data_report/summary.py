@@ -1,7 +1,7 @@
 """What a corpus is like: distributions, speakers, characters and findings, as plain types for the JSON and the page."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,11 @@ from common.config import AudioConfig
 from common.data_report.clip import MEASURES, Clip
 from common.data_report.findings import KINDS, REFUSED, Finding
 from common.importing.options import MENDED_BY_IMPORT, import_command
+from common.pages.tables import read_table
 
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from
 PERCENTILES = {"minimum": 0, "low": 5, "median": 50, "high": 95, "maximum": 100}  # of a figure's distribution
-OF_SPEAKERS = {  # the medians over a speaker's clips of these, by their keys in the JSON
-    "speaking_rate": ("speaking rate", "symbols/s"),
-    "level": ("speech level", "dBFS"),
-    "pitch_low": ("pitch, 5 %", "pitch 5 %"),
-    "pitch_median": ("pitch, median", "median"),
-    "pitch_high": ("pitch, 95 %", "95 % (Hz)"),
-}
+OF_SPEAKERS = read_table("data_report/speakers.tsv")  # the figures of a speaker, most of them medians over the clips
 
 
 def summarize(
@@ -29,7 +24,22 @@ def summarize(
 ) -> dict[str, Any]:
     """Everything that the report says of a corpus, which is expected as ``audio`` describes."""
     counts = Counter(finding.kind for finding in findings)
-    speakers = _speakers(clips)
+    kinds = {kind: {**about, "count": counts[kind]} for kind, about in KINDS.items() if counts[kind]}
+    speakers, notes = _speakers(clips), list[str]()
+    rate, usual = audio.sampling_rate, AudioConfig().sampling_rate
+    if rate != usual:
+        notes.append(f"pass --sampling-rate {rate} to the extraction too; for {usual} Hz {import_command(dataset)}")
+    few = [f"{one['name']} ({one['n_clips']})" for one in speakers if one["n_clips"] < FEW_CLIPS]
+    if few and len(speakers) > 1:
+        notes.append(f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}")
+    if mended := [kinds[kind]["title"] for kind in kinds if kind in MENDED_BY_IMPORT]:
+        notes.append(f"{', '.join(mended)}: mended by {import_command(dataset)}")
+    first, *others = (
+        {clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))
+    )
+    for path, own in zip(lists[1:], others):
+        if unknown := sorted(map(str, own - first)):
+            notes.append(f"{path} has speakers that {lists[0]} lacks: {', '.join(unknown)}")
     all_values = {name: values_of(clips, name) for name in MEASURES}
     seconds = sum(all_values["duration"])
     n_found = len({one.clip.utterance.index for one in findings})
@@ -47,8 +57,8 @@ def summarize(
             if values
         },
         "speakers": speakers,
-        "notes": [*_notes(clips, counts, speakers, dataset=dataset, lists=lists, audio=audio)],
-        "kinds": {kind: {**about, "count": counts[kind]} for kind, about in KINDS.items() if counts[kind]},
+        "notes": notes,
+        "kinds": kinds,
         "findings": [
             {"level": one.level, "kind": one.kind, "index": one.clip.utterance.index}
             | dict(zip(("where", "wav", "reason"), one.row))
@@ -64,35 +74,9 @@ def _speakers(clips: Sequence[Clip]) -> list[dict[str, Any]]:
     for name in sorted({clip.utterance.speaker or "" for clip in clips}):
         own = [clip for clip in clips if (clip.utterance.speaker or "") == name]
         row = {"name": name, "n_clips": len(own), "seconds": sum(values_of(own, "duration"))}
-        values = {key: values_of(own, figure) for key, (figure, _) in OF_SPEAKERS.items()}
+        values = {about["key"]: values_of(own, about["figure"]) for about in OF_SPEAKERS if about["figure"]}
         rows.append(row | {key: float(np.median(one)) if one else None for key, one in values.items()})
     return rows
-
-
-def _notes(
-    clips: Sequence[Clip],
-    counts: Mapping[str, int],
-    speakers: Sequence[Mapping[str, Any]],
-    *,
-    dataset: Path,
-    lists: Sequence[Path],
-    audio: AudioConfig,
-) -> Iterator[str]:
-    """What concerns the corpus, not single clips."""
-    rate, usual = audio.sampling_rate, AudioConfig().sampling_rate
-    if rate != usual:
-        yield f"pass --sampling-rate {rate} to the extraction too; for {usual} Hz {import_command(dataset)}"
-    few = [f"{one['name']} ({one['n_clips']})" for one in speakers if one["n_clips"] < FEW_CLIPS]
-    if few and len(speakers) > 1:
-        yield f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}"
-    if mended := [about["title"] for kind, about in KINDS.items() if counts[kind] and kind in MENDED_BY_IMPORT]:
-        yield f"{', '.join(mended)}: mended by {import_command(dataset)}"
-    first, *others = (
-        {clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))
-    )
-    for path, own in zip(lists[1:], others):
-        if unknown := sorted(map(str, own - first)):
-            yield f"{path} has speakers that {lists[0]} lacks: {', '.join(unknown)}"
 
 
 def values_of(clips: Iterable[Clip], name: str) -> list[float]:

@@ -56,25 +56,22 @@ class Evaluator:
         if recognizer is not None and item.words is not None:
             reference = recognizer.normalize(item.words)
         result = Result(item.name, item.phrase.text or "", reference=reference, speaker=item.phrase.speaker or "")
+        files = files_of(self.folder, item.name)
         try:
-            self._evaluate(result, item)
+            wave = self._synthesize(result, item, self.synthesizer, files[SYNTHESIZED])
+            real = None
+            if item.recording is not None:
+                real = self._read_recording(result, item, files[RECORDING], seconds=result.figures["duration"])
+            made, comparison = self._measure(result, wave, real)
+            save_png(plot_speech(made, comparison), files["plot"])
+            if self.griffin_lim is not None:
+                other = self._beside(result, GRIFFIN_LIM)
+                self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
         except OutputError:  # the next one would fail too
             raise
         except InputError as error:
             result.error = str(error)
         return result
-
-    def _evaluate(self, result: Result, item: EvaluationItem) -> None:
-        files = files_of(self.folder, item.name)
-        wave = self._synthesize(result, item, self.synthesizer, files[SYNTHESIZED])
-        real = None
-        if item.recording is not None:
-            real = self._read_recording(result, item, files[RECORDING], seconds=result.figures["duration"])
-        made, comparison = self._measure(result, wave, real)
-        save_png(plot_speech(made, comparison), files["plot"])
-        if self.griffin_lim is not None:
-            other = self._beside(result, GRIFFIN_LIM)
-            self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
 
     def _beside(self, result: Result, name: str) -> Result:
         """Another sound of the words of ``result``, to be filled."""

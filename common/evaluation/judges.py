@@ -52,8 +52,8 @@ class Whisper:
     def load(cls, name: str, language: str) -> "Whisper":
         """Load a size, such as base, or a folder with a CTranslate2 model; ``language`` is a code or tag of eSpeak NG.
 
-        Base is that of the packages `PACKAGED`, if they are installed. faster-whisper downloads other sizes once. Raises
-        OptionError for what cannot be loaded, or for a language that the model does not know.
+        Base is that of the packages `PACKAGED`, if they are installed; faster-whisper downloads other sizes once.
+        Raises OptionError for what cannot be loaded, or for a language that the model does not know.
         """
         source = where = name
         if name == BASE and all(find_spec(one) is not None for one in PACKAGED):

@@ -9,6 +9,7 @@ import hashlib
 import io
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,6 @@ LEAST_REFERENCE, MOST_MISSED = 90.0, 0.15
 SCORE = Measure("score", "score", better="high")  # from 0 to 100
 Answers = dict[tuple[str, str], float]  # scores by trial and system
 Wave = tuple[np.ndarray, int]  # samples (T,), and their rate in Hz
-_FOLDER = Path(__file__).parent
 
 
 def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -> None:
@@ -66,7 +66,7 @@ def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -
     if not trials:
         raise InputError(f"{', '.join(map(str, systems.values()))}: no utterance has sounds of all systems")
     test = _short_digest(" ".join([kind, *sorted(sounds)]))
-    script, style = ((_FOLDER / f"listening.{suffix}").read_text(encoding="utf-8") for suffix in ("js", "css"))
+    script, style = (Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".js", ".css"))
     values = {"script": Markup(script), "script_digest": digest(script), "style": Markup(STYLESHEET + style)}
     page = {"test": test, "trials": shown, "sounds": sounds}  # which says nothing of the systems
     write_text(folder / LISTENING_PAGE, render_template("evaluation/listening.html", test=page, product=NAME, **values))
@@ -152,16 +152,12 @@ def report_results(folder: Path, results: Path) -> int:
 
 def _read_answers(path: Path, key: dict[str, Any]) -> dict[str, Answers]:
     """A listener's scores by trial and system, by the name; InputError for a file that is not to be counted."""
-    values, trials = read_json(path), key["trials"]
-    wanted = {(name, sound) for name, one in trials.items() for sound in one}
-    try:
-        given = {(name, sound): float(score) for name, one in values["answers"].items() for sound, score in one.items()}
-        is_complete = values["test"] == key["test"] and given.keys() == wanted
-    except (KeyError, TypeError, ValueError, AttributeError):
-        is_complete = False
-    if not is_complete:
+    values, trials, answers = read_json(path), key["trials"], Answers()
+    with suppress(KeyError, TypeError, ValueError, AttributeError):  # of another test
+        for trial, scores in values["answers"].items():
+            answers |= {(trial, trials[trial][sound]): float(score) for sound, score in scores.items()}
+    if len(answers) < sum(map(len, trials.values())) or values["test"] != key["test"]:
         raise InputError(f"{path}: no complete answers of this test; not counted")
-    answers = {(name, trials[name][sound]): score for (name, sound), score in given.items()}
     references = [score for (_, system), score in answers.items() if system == RECORDING]
     missed = sum(score < LEAST_REFERENCE for score in references) / len(trials)
     if key["kind"] == MUSHRA and missed > MOST_MISSED:

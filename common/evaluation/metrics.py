@@ -1,8 +1,4 @@
-"""How far sound is from a recording of the same words: mel-cepstral distortion, pitch and voicing.
-
-A voice is compared after alignment by dynamic time warping, so a different pace does not count; a copy is compared
-moment by moment.
-"""
+"""How far sound is from a recording of the same words: mel-cepstral distortion, pitch and voicing."""
 
 import math
 from contextlib import suppress
@@ -140,7 +136,8 @@ def mean_distortion(reference: np.ndarray, synthesized: np.ndarray, pairs: np.nd
 def measure(made: Clip, recording: Clip, *, extractor: MelExtractor | None) -> tuple[Figures, SpeechComparison]:
     """Figures of a sound beside a recording of its words, and the frames that are compared.
 
-    With the ``extractor`` of the mels that it was made of, a sound is a copy, compared moment by moment.
+    A voice is compared after alignment by dynamic time warping, so a different pace does not count. With the
+    ``extractor`` of the mels that it was made of, a sound is a copy, compared moment by moment.
     """
     if extractor is None:
         comparison = aligned(recording, made)
