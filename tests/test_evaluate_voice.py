@@ -350,7 +350,7 @@ def test_a_vocoder_of_other_mels_is_refused_in_one_line(evaluate, tmp_path):
         (
             ("z.wav|Go on.",),
             ("--recordings", "."),
-            r"no such folder, or without recordings of the list; expected files such as z\.wav",
+            r"no such folder, or no recording of the list in it, such as z\.wav",
         ),
         (("z.wav|Go on.",), ("--transcripts", "list"), r"has no words of any utterance, the first of which is z\.wav"),
         (("Go on.",), ("-o", "list"), r"list.*: cannot be written .*--output"),

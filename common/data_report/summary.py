@@ -32,7 +32,7 @@ def summarize(
     few = [f"{one['name']} ({one['n_clips']})" for one in speakers if one["n_clips"] < FEW_CLIPS]
     if few and len(speakers) > 1:
         notes.append(f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}")
-    if mended := [kinds[kind]["title"] for kind in kinds if kind in MENDED_BY_IMPORT]:
+    if mended := [KINDS[kind]["title"] for kind in kinds if kind in MENDED_BY_IMPORT]:
         notes.append(f"{', '.join(mended)}: mended by {import_command(dataset)}")
     first, *others = (
         {clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))
