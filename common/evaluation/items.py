@@ -107,8 +107,6 @@ def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> li
                 raise OptionError(f"{phrase.where}: {recording} is in --output {options.output}; give another folder")
         found.append(replace(phrase, wav=None if recording is None else str(recording.absolute())))
     if options.recordings is not None and all(one.wav is None for one in found):
-        example = options.recordings / phrases[0].output.with_suffix(".wav")
-        raise InputError(
-            f"{folder}: no such folder, or without recordings of the list such as {example} (--recordings)"
-        )
+        example = f"such as {phrases[0].output.with_suffix('.wav')} (--recordings)"
+        raise InputError(f"{folder}: no such folder, or no recording of the list in it, {example}")
     return found
