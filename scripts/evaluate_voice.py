@@ -61,11 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
     parser = build_parser(reads_results="--results" in names_given(argv))
     args = parse_options(argv, parser, models_with("generator", "vocoder"), intermixed=True)
-    test = read_options(args, EvaluationOptions).test
-    if test.results is not None:
+    options = read_options(args, EvaluationOptions)
+    if options.results is not None:
         from common.evaluation.listening import report_results
 
-        return report_results(args.output, test.results)
+        return report_results(args.output, options.results)
     from common.checkpoints.loading import open_checkpoint  # --help needs no PyTorch
 
     speaking = {}
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         speaking["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
     systems = {_name_of(speaking): args.output}
     voices = [(args.output, speaking)]
-    for path in test.against:
+    for path in options.against:
         name, output = str(path), path
         if path.is_file():
             one = open_checkpoint(path, role=None, ema=args.ema)
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             name = _name_of(voices[-1][1])
         elif not path.is_dir():
             raise OptionError(f"--against {path}: no such checkpoint or folder")
-        elif test.listening is None and not (path / RESULTS).is_file():
+        elif options.listening is None and not (path / RESULTS).is_file():
             raise OptionError(f"--against {path}: no evaluation, expected {RESULTS} in it, or --listening to listen")
         if name in systems:
             raise OptionError(f"--against {path}: a system is given twice; give each one once")
@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _evaluate(argv, models, output) or status
         if status > 1:  # stopped by a signal
             return status
-    _compare(args.output, test.listening, systems)
+    _compare(args.output, options.listening, systems)
     return status
 
 

@@ -18,7 +18,7 @@ from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav, resample
 from common.errors import CheckpointError, InputError, OptionError
 from common.evaluation import judges
-from common.evaluation.metrics import Clip, Figures, measure, pulse_strength
+from common.evaluation.metrics import Clip, Figures, measure
 from scripts import evaluate_voice
 
 RATE = 22050  # Hz
@@ -41,50 +41,17 @@ def copied(copy: np.ndarray, recording: np.ndarray) -> Figures:
     return measure(Clip(copy, RATE), Clip(recording, RATE), extractor=MelExtractor(AUDIO))[0]
 
 
-def strength(wave: np.ndarray, band: tuple[float, float] = (4000, 8000)) -> float:
-    times = np.arange(0.1, len(wave) / RATE - 0.1, 0.01)
-    return float(np.mean(pulse_strength(wave, noise(len(wave)), times=times, sampling_rate=RATE, band=band)[5:-5]))
-
-
 def test_a_recording_is_a_perfect_copy_of_itself():
     found = copied(voiced(140), voiced(140))
-    assert found["harmonicity_bias_db"] == found["f0_median_cents"] == found["f0_mean_cents"] == 0
+    assert found["mcd_db"] == found["f0_median_cents"] == found["f0_rmse_cents"] == 0
     assert found["voicing_error"] == found["mel_distance"] == 0
-
-
-@pytest.mark.parametrize("band", [(1500, 4000), (4000, 8000)])
-def test_pulses_have_a_strength_near_1_and_noise_has_not(band):
-    pulses = np.zeros(2 * RATE)
-    pulses[:: RATE // 120] = 1
-    assert strength(pulses, band) > 0.97
-    assert 0.2 < strength(noise(2 * RATE), band) < 0.35
-
-
-def test_pulse_strength_is_measured_in_loud_frames_that_lie_in_the_sound_alone():
-    wave = noise(RATE)
-    recording = np.where(np.arange(RATE) < RATE // 2, 1.0, 0.1) * wave
-    times = np.array([0.0, 0.2, 0.8, 1.0])
-    found = pulse_strength(wave, recording, times=times, sampling_rate=RATE, band=(4000, 8000))
-    assert np.isnan(found).tolist() == [True, False, True, True]
-    low = pulse_strength(wave, recording, times=times, sampling_rate=16000, band=(4000, 8000))
-    assert np.isnan(low).all()  # 16,000 Hz hold nothing above 8 kHz
 
 
 @pytest.mark.parametrize("cents", [30, -100])
 def test_a_copy_of_another_pitch_is_so_many_cents_away(cents):
     found = copied(voiced(140 * 2 ** (cents / 1200)), voiced(140))
     assert found["f0_median_cents"] == pytest.approx(abs(cents), abs=3)
-    assert found["f0_mean_cents"] == pytest.approx(abs(cents), abs=5) and found["voicing_error"] < 0.05
-
-
-def test_ten_times_the_noise_lowers_harmonicity_by_10_db_at_any_pace():
-    wave = voiced(140)
-    level = float(np.sqrt(np.mean(wave**2)))
-    cleaner, noisier = ((wave + 10 ** (-snr / 20) * level * noise(len(wave))).astype(np.float32) for snr in (20, 10))
-    assert copied(noisier, cleaner)["harmonicity_bias_db"] == pytest.approx(-10, abs=1)
-    half = noisier[: len(noisier) // 2]
-    found, _ = measure(Clip(half, RATE), Clip(cleaner, RATE), extractor=None)
-    assert found["harmonicity_bias_db"] == pytest.approx(-10, abs=1)
+    assert found["f0_rmse_cents"] == pytest.approx(abs(cents), abs=5) and found["voicing_error"] < 0.05
 
 
 class Echo:
@@ -117,8 +84,6 @@ def letters(text: str) -> str:
 
 
 FAKES = {
-    "pesq": SimpleNamespace(pesq=lambda rate, a, b, kind: 3.5, PesqError=RuntimeError),
-    "pystoi": SimpleNamespace(stoi=lambda a, b, rate: 0.75),
     "faster_whisper": SimpleNamespace(WhisperModel=Echo),
     "whisper_normalizer": SimpleNamespace(),
     "whisper_normalizer.english": SimpleNamespace(EnglishTextNormalizer=lambda: letters),
@@ -151,7 +116,7 @@ def only(monkeypatch: pytest.MonkeyPatch):
 )
 def test_whisper_gets_16_khz_and_gives_normalized_words_of_its_language(only, language, code, text):
     only()
-    recognizer = judges.Whisper.load(None, language)
+    recognizer = judges.Whisper.load("base", language)
     (found,) = recognizer.transcribe(torch.ones(22050), sampling_rate=22050)
     assert found.text == text and recognizer.model.calls == [(16000, code)]
 
@@ -211,21 +176,17 @@ def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, 
     only(*judges.PACKAGES)
     assert evaluate() == 0
     lines = capsys.readouterr().out.splitlines()
-    assert max(len(line) for line in lines if not line.startswith(("note", "report"))) <= 100
+    assert max(len(line) for line in lines if not line.startswith(("note", "report", "figures"))) <= 80
     assert ["average", "synthesized", "recording", "griffin-lim"] in [line.split() for line in lines]
     found = results(tmp_path)
     means = {"vocoder": found["averages"], **found["averages_beside"]}
-    own = means["recording"]
-    assert own["mel_distance"] == own["f0_mean_cents"] == own["voicing_error"] == own["harmonicity_bias_db"] == 0
-    assert own["real_time_factor"] is None and all(one["stoi"] == 0.75 for one in means.values())
+    assert means["recording"]["real_time_factor"] is means["recording"]["mel_distance"] is None
     assert 0 < means["griffin-lim"]["mel_distance"] < means["vocoder"]["mel_distance"]
     assert means["griffin-lim"]["real_time_factor"] > 0 and means["vocoder"]["wer"] > 0
     assert all(one["likeness"] == pytest.approx(1) and one["mos"] is not None for one in means.values())
-    away = found["differences"]["griffin-lim"]
-    assert away["stoi"] == {"value": 0, "low": 0, "high": 0} and "pulses_low" not in away
-    lowest = found["differences"]["recording"]["mel_distance"]
-    assert 0 < lowest["low"] <= lowest["value"] <= lowest["high"]
-    assert lowest["value"] == pytest.approx(means["vocoder"]["mel_distance"])
+    away = found["differences"]["griffin-lim"]["mel_distance"]
+    assert 0 < away["low"] <= away["value"] <= away["high"] and "duration" not in found["differences"]["griffin-lim"]
+    assert away["value"] == pytest.approx(means["vocoder"]["mel_distance"] - means["griffin-lim"]["mel_distance"])
     first = found["utterances"][0]
     assert first["beside"]["griffin-lim"]["heard"] == "go the boat" and first["reference"] == "go on"
     page = PageReader((tmp_path / "out/index.html").read_text())
@@ -257,12 +218,12 @@ def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path,
     (found, _) = results(tmp_path)["utterances"]
     assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
     assert all(name in note for name in judges.PACKAGES.values()) and "requirements-evaluate.txt" in note
-    assert not any(name in "".join(lines) for name in ("PESQ", "STOI", "WER")) and "F0 mean" in "".join(lines)
+    assert not any(name in "".join(lines) for name in ("DistillMOS", "WER")) and "F0 median" in "".join(lines)
     only(*judges.PACKAGES)
     capsys.readouterr()
     assert evaluate(vocoder="griffin-lim") == 0  # what was measured without them is measured again
     out = capsys.readouterr().out
-    assert "without" not in out and "earlier run" not in out and results(tmp_path)["averages"]["pesq"] == 3.5
+    assert "without" not in out and "earlier run" not in out and results(tmp_path)["averages"]["mos"] is not None
 
 
 def test_mistakes_of_copies_are_one_line(evaluate, only, tmp_path):
@@ -284,22 +245,6 @@ def test_mistakes_of_copies_are_one_line(evaluate, only, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_real_clips_through_griffin_lim_keep_their_pitch_and_lose_their_pulses(shared_data, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("pesq", "pystoi"):
-        pytest.importorskip(name)
-    names = ("LJ001-0002", "LJ001-0008")  # the shortest
-    (tmp_path / "list.txt").write_text("".join(f"{name}.wav|\n" for name in names).replace("|", "|Words."))
-    words = ["griffin-lim", "list.txt", "-o", "out", "--recordings", str(shared_data / "LJSpeech-sample/wavs")]
-    assert evaluate_voice.main(words) == 0
-    found = results(tmp_path)
-    copies, own = found["averages"], found["averages_beside"]["recording"]
-    assert own["pesq"] == pytest.approx(4.64, abs=0.01) and own["stoi"] == pytest.approx(1)
-    assert 3 < copies["pesq"] < 4.2 and 0.95 < copies["stoi"] < 1
-    assert copies["f0_median_cents"] < 10 and copies["voicing_error"] < 0.06
-    assert own["pulses_high"] > 0.6 and copies["pulses_high"] < 0.45
-
-
 def test_the_real_models_find_recordings_right_good_and_alike(shared_data):
     for name in ("faster_whisper", "whisper_normalizer", *judges.PACKAGED, "distillmos", "resemblyzer"):
         if find_spec(name) is None:
@@ -307,7 +252,7 @@ def test_the_real_models_find_recordings_right_good_and_alike(shared_data):
     lines = (shared_data / "LJSpeech-sample/metadata.csv").read_text(encoding="utf-8").splitlines()
     path, text = shared_data / "LJSpeech-sample/wavs/LJ001-0008.wav", lines[7].split("|")[2]
     wave = load_wav(path, sampling_rate=RATE)
-    recognizer = judges.Whisper.load(None, "en")
+    recognizer = judges.Whisper.load("base", "en")
     (found,) = recognizer.transcribe(wave, sampling_rate=RATE)
     assert found.text == recognizer.normalize(text) == "has never been surpassed"
     low = resample(wave, ratio=judges.RATE / RATE)

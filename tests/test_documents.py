@@ -176,7 +176,7 @@ def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
 
 def test_the_kinds_of_findings_in_the_table_are_those_of_the_data_report():
     rows = re.findall(r"^\| `([a-z_]+)` \| (refused|suspicious) \|", DOCUMENTS["docs/DATA.md"], re.MULTILINE)
-    assert rows == [(name, kind.level) for name, kind in KINDS.items()]
+    assert rows == [(name, kind["level"]) for name, kind in KINDS.items()]
 
 
 def test_each_script_is_named_in_a_document_and_each_named_one_exists():

@@ -15,7 +15,6 @@ from common.evaluation.metrics import (
     Figures,
     SpeechComparison,
     aligned,
-    compare_speech,
     mean_distortion,
     mel_cepstrum,
     speech_pairs,
@@ -50,7 +49,7 @@ def vowels(f0: float, *, seconds: float = 1.2, pause: float = 0.0) -> np.ndarray
 
 
 def compare(reference: np.ndarray, synthesized: np.ndarray) -> Figures:
-    return compare_speech(reference, synthesized, sampling_rate=RATE)
+    return compared(reference, synthesized).distance
 
 
 def distortion(reference: np.ndarray, synthesized: np.ndarray) -> float:
@@ -146,8 +145,8 @@ def three() -> list[Result]:
     first = {"wer": 1.0, "n_words": 1, "cer": 0.5, "n_chars": 2, "mcd_db": 2.0, "f0_rmse_cents": 50.0}
     second = {"wer": 0.0, "n_words": 8, "cer": 0.0, "n_chars": 33, "mcd_db": 4.0, "duration": 3.0}
     return [
-        Result("a.wav", "Text.", figures=first | {"duration": 1.0, "work": 1.0, "rtf": 1.0, "real_time_factor": 1.0}),
-        Result("b.wav", "Text.", figures=second | {"work": 0.5, "rtf": 6.0, "real_time_factor": 0.5 / 3}),
+        Result("a.wav", "Text.", figures=first | {"duration": 1.0, "real_time_factor": 1.0}),
+        Result("b.wav", "Text.", figures=second | {"real_time_factor": 0.5 / 3}),
         Result("c.wav", "Text.", error="c: broken", beside=[Result("recording", "Text.", figures={"mcd_db": 0.25})]),
     ]
 
@@ -158,17 +157,17 @@ def test_error_rates_are_those_of_the_whole_list_and_others_means_of_what_is_the
     assert means["wer"] == pytest.approx(1 / 9) and means["cer"] == pytest.approx(1 / 35)
     assert means["mcd_db"] == 3.0
     assert means["f0_rmse_cents"] == 50.0  # b.wav has no frames that are voiced in both
-    assert means["rtf"] == pytest.approx(4.0 / 1.5) == pytest.approx(1 / means["real_time_factor"])
+    assert means["real_time_factor"] == pytest.approx(1.5 / 4)
     assert Summary.of([]).averages[""]["mcd_db"] is None and averages["recording"]["mcd_db"] == 0.25
 
 
 def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three):
     three[2].beside.clear()
-    save_results(tmp_path / "r.json", three, n_listed=10, settings={"list": "x"})
+    save_results(tmp_path / "r.json", three, Summary.of(three), n_listed=10, settings={"list": "x"})
     found = json.loads((tmp_path / "r.json").read_text(), parse_constant=pytest.fail)
     first, second, third = found["utterances"]
     assert (first["wer"], first["f0_rmse_cents"]) == (1.0, 50.0)
-    assert second["f0_rmse_cents"] is None and third["rtf"] is None and third["error"] == "c: broken"
+    assert second["f0_rmse_cents"] is None and third["real_time_factor"] is None and third["error"] == "c: broken"
     assert found["settings"] == {"list": "x"} and found["averages"]["mcd_db"] == 3.0
     assert found["extent"] == {"n_done": 3, "n_listed": 10, "stopped": True}
 
@@ -176,18 +175,19 @@ def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three)
 @pytest.mark.parametrize(
     ("wer", "apart", "expected"),
     [
-        (0.03, (-0.01, -0.02, 0.0), ["Almost every", "3.0 %", "not clearly different", "4.0"]),
-        (0.05, (0.01, 0.005, 0.02), ["Almost every", "5.0 %", "clearly worse", "4.0"]),
-        (0.12, (-0.01, -0.02, -0.005), ["Most", "12.0 %", "clearly better", "4.0"]),
-        (0.5, None, ["Many", "50.0 %"]),
+        (0.03, (-0.01, -0.02, 0.0), ["good", "Almost every", "3.0 %", "recordings 4.0, no clear difference"]),
+        (0.05, (0.01, 0.005, 0.02), ["good", "Almost every", "5.0 %", "recordings 4.0, clearly better"]),
+        (0.12, (-0.01, -0.02, -0.005), ["fair", "Most", "12.0 %", "recordings 4.0, clearly worse"]),
+        (0.5, None, ["bad", "Many", "50.0 %", ""]),
     ],
 )
-def test_the_verdict_says_in_words_how_good_it_is_and_whether_recordings_are_better(wer, apart, expected):
+def test_a_tile_says_in_words_how_good_it_is_and_whether_recordings_are_better(wer, apart, expected):
     differences = {"recording": {} if apart is None else {"wer": Difference(*apart)}}
     summary = Summary({"": {"wer": wer, "mos": 4.0}, "recording": {"wer": 0.04}}, differences)
-    words, opinion = summary.verdict
-    assert all(one in words for one in expected) and ("clearly" in words) == (apart is not None)
-    assert "good" in opinion and "4.00" in opinion
+    words, opinion = summary.tiles
+    grade, start, value, beside = expected
+    assert (words.grade, words.value, words.beside) == (grade, value, beside) and words.words.startswith(start)
+    assert str(opinion) == "The sound is good: DistillMOS 4.00 of 5"
 
 
 def test_a_journal_gives_back_the_latest_results_without_a_line_that_is_broken(tmp_path, three):

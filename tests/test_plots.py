@@ -120,8 +120,8 @@ def test_attention_has_the_text_upwards_and_the_durations_as_a_line():
     assert line.get_ydata()[1::2] == pytest.approx(range(6))
 
 
-@pytest.mark.parametrize(("n_symbols", "listed"), [(130, 130), (400, 134)])
-def test_symbols_of_a_long_text_do_not_overlap(n_symbols: int, listed: int):
+@pytest.mark.parametrize("n_symbols", [130, 400])
+def test_every_symbol_of_a_long_text_has_a_label_and_none_overlap(n_symbols: int):
     text = ("A short rhyme, memorized well in its form; " * 12)[:n_symbols]
     durations = torch.full((n_symbols,), 860 // n_symbols)
     weights = torch.eye(n_symbols).repeat_interleave(durations, 0)
@@ -132,14 +132,22 @@ def test_symbols_of_a_long_text_do_not_overlap(n_symbols: int, listed: int):
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw(renderer)
     below, beside = mel.get_xticklabels(minor=True), attention.get_yticklabels()
-    assert len(below) == listed and len(beside) >= 30
-    extents = [label.get_window_extent(renderer) for label in below]
-    assert all(first.x1 <= second.x0 for first, second in pairwise(extents))
-    extents = [label.get_window_extent(renderer) for label in beside]
-    assert all(first.y1 <= second.y0 + 1 for first, second in pairwise(extents))
-    assert min(extent.x0 for extent in extents) >= 0
+    for labels, space, near, far in ((below, "\n", "x0", "x1"), (beside, " ", "y0", "y1")):
+        rows: dict[int, list] = {}
+        for label in labels:
+            rows.setdefault(label.get_text().count(space), []).append(label.get_window_extent(renderer))
+        assert sum(map(len, rows.values())) == n_symbols
+        for row in rows.values():
+            assert all(getattr(one, far) <= getattr(other, near) + 1 for one, other in pairwise(row))
+    assert min(label.get_window_extent(renderer).x0 for label in beside) >= 0
     assert figure._suptitle.get_window_extent(renderer).x1 <= figure.bbox.width
     assert figure.get_size_inches().max() <= 20
+
+
+def test_where_too_many_symbols_stand_each_label_says_that_others_are_left_out():
+    figure = speech(symbols="a" * 2000, durations=torch.ones(2000), alignment=None)
+    labels = list(symbols_below(figure.axes[2]).values())
+    assert 250 < len(labels) < 2000 and all(label.endswith("\u2026") for label in labels)
 
 
 @pytest.mark.parametrize("text", ["今天天气很好", "मौसम", "오늘 날씨", "a\u0e01\U0001f600\U000e0100"])

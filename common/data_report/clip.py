@@ -24,6 +24,7 @@ from common.text.front_end import EmptyTextError
 PITCH_RATE = 50  # values of pitch a second
 QUIETEST = -120.0  # dBFS, of digital silence
 FLAT_TOP = 3  # samples in a row at the clip's extreme
+LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
 FLAT_TOLERANCE = 1e-4  # of the extreme: three steps of 16 bits
 LEAST_EXTREME = 0.05  # of full scale: below, the steps of 16 bits make flat tops of their own
 
@@ -44,7 +45,6 @@ class Sound:
     samples_blake2b: str  # digest of the samples, whatever file they stand in
     lowest: float  # smallest sample
     highest: float  # largest sample
-    pitch: np.ndarray = field(repr=False)  # (N,) Hz, PITCH_RATE values a second of the voiced parts
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,14 @@ class Clip:
 def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_range: Range = (None, None)) -> Clip:
     """Read the recording and the transcript of one line."""
     front_end, path = text_front_end(text, "drop"), dataset / utterance.wav
-    cleaned, ids = utterance.text, list[int]()
-    dropped, unknown = Counter[str](), Counter[str]()
+    cleaned, n_tokens, unknown = utterance.text, 0, Counter[str]()
     try:
-        cleaned, dropped = front_end.read(utterance.text)
-        ids, unknown = front_end.encode_cleaned(cleaned, text=utterance.text)
-    except EmptyTextError as error:
-        unknown = error.dropped
-    except InputError:  # too long, or no text
-        pass
-    n_tokens = len(ids)
-    clip = Clip(utterance, cleaned, n_tokens, dict(dropped + unknown))
+        cleaned, unknown = front_end.read(utterance.text)
+        ids, dropped = front_end.encode_cleaned(cleaned, text=utterance.text)
+        n_tokens, unknown = len(ids), unknown + dropped
+    except InputError as error:  # too long, or no symbol is left
+        unknown += error.dropped if isinstance(error, EmptyTextError) else Counter()
+    clip = Clip(utterance, cleaned, n_tokens, dict(unknown))
     if not path.is_file():
         return replace(clip, fault=("missing", "no such file"))
     try:
@@ -98,57 +95,45 @@ def _analyze(file: soundfile.SoundFile, path: Path, pitch_range: Range) -> tuple
         raise AudioError(f"{path}: empty, or with samples that are not finite numbers")
     lowest, highest = float(samples.min()), float(samples.max())
     mono = samples.mean(axis=1, dtype=np.float64)
-    levels, pitch = measure_frames(mono, rate), _pitch(mono, rate, pitch_range)
-    frames, is_speech = levels.powers, levels.sounding
-    leading, trailing, pause = _silences(is_speech)
-    voiced = pitch[pitch > 0]
+    levels, pitch = measure_frames(mono, rate), np.zeros(0)
+    config = AudioConfig(sampling_rate=rate, hop_length=max(1, rate // PITCH_RATE), mel_fmax=None)
+    with suppress(AudioError):  # too short for a pitch
+        pitch = estimate_pitch(mono, config, n_frames=len(mono) // config.hop_length, pitch_range=pitch_range)
     figures = {
         "duration": len(samples) / rate,
-        "leading silence": leading,
-        "trailing silence": trailing,
-        "longest pause": pause,
-        "speech level": decibels(float(np.mean(frames[is_speech]))) if is_speech.any() else QUIETEST,
-        "peak": decibels(max(-lowest, highest) ** 2),
-        "noise": decibels(float(np.percentile(frames, 5))),
+        **_silences(levels.sounding),
+        "speech level": _decibels(levels.powers[levels.sounding].mean()) if levels.sounding.any() else QUIETEST,
+        "peak": _decibels(max(-lowest, highest) ** 2),
+        "noise": _decibels(np.percentile(levels.powers, 5)),
         "clipped samples": 100 * (_n_clipped(samples) / samples.size),
-        "DC offset": float(mono.sum()) / len(samples),
+        "DC offset": float(mono.mean()),
         "voiced": 100 * float(np.mean(pitch > 0)) if len(pitch) else 0.0,
     }
-    if len(voiced):
-        figures |= zip(("pitch, 5 %", "pitch, median", "pitch, 95 %"), np.percentile(voiced, (5, 50, 95)).tolist())
+    if (pitch > 0).any():
+        values = np.percentile(pitch[pitch > 0], (5, 50, 95)).tolist()
+        figures |= zip(("pitch, 5 %", "pitch, median", "pitch, 95 %"), values)
     digest = hashlib.blake2b(samples.tobytes(), digest_size=16).hexdigest()
-    return Sound(file.format, file.subtype, rate, file.channels, len(samples), digest, lowest, highest, voiced), figures
+    return Sound(file.format, file.subtype, rate, file.channels, len(samples), digest, lowest, highest), figures
 
 
 def _n_clipped(samples: np.ndarray) -> int:
     """Samples (T, channels) -> how many stand in flat tops, at the extremes of all channels."""
-    ends = {-1: -float(samples.min()), 1: float(samples.max())}
-    least = max(LEAST_EXTREME, max(ends.values()) / 2)  # the other side of a lopsided wave is no clipping
+    least = max(LEAST_EXTREME, float(np.abs(samples).max()) / 2)  # the other side of a lopsided wave is no clipping
     total = 0
-    for sign, extreme in ends.items():
-        for channel in sign * samples.T if extreme >= least else ():
-            total += int(binary_opening(channel >= extreme * (1 - FLAT_TOLERANCE), np.ones(FLAT_TOP)).sum())
-    return total
+    for side in (samples, -samples):
+        if (extreme := side.max()) >= least:
+            total += int(binary_opening(side >= extreme * (1 - FLAT_TOLERANCE), np.ones((FLAT_TOP, 1))).sum())
+    return total if total >= LEAST_CLIPPED else 0
 
 
-def decibels(mean_square: float) -> float:
+def _decibels(mean_square: float) -> float:
     """A mean square relative to full scale, in dB."""
     return max(QUIETEST, 10 * math.log10(mean_square)) if mean_square > 0 else QUIETEST
 
 
-def _silences(is_speech: np.ndarray) -> tuple[float, float, float]:
+def _silences(is_speech: np.ndarray) -> dict[str, float]:
     """Seconds at the start, at the end, and of the longest pause between."""
-    speech = np.flatnonzero(is_speech)
-    if not len(speech):
-        return len(is_speech) * FRAME_SECONDS, 0.0, 0.0
-    frames = int(speech[0]), int(len(is_speech) - 1 - speech[-1]), int(max(np.diff(speech), default=1) - 1)
-    leading, trailing, pause = (n * FRAME_SECONDS for n in frames)
-    return leading, trailing, pause
-
-
-def _pitch(wave: np.ndarray, rate: int, pitch_range: Range) -> np.ndarray:
-    """wave (T,) -> pitch in Hz, PITCH_RATE values a second, 0 where unvoiced; nothing where too short for any."""
-    config = AudioConfig(sampling_rate=rate, hop_length=max(1, rate // PITCH_RATE), mel_fmax=None)
-    with suppress(AudioError):
-        return estimate_pitch(wave, config, n_frames=len(wave) // config.hop_length, pitch_range=pitch_range)
-    return np.zeros(0)
+    bounds = np.flatnonzero(np.pad(is_speech, 1, constant_values=True))  # the first and last lie outside
+    leading, *pauses, trailing = np.diff(bounds) - 1 if is_speech.any() else (len(is_speech), 0)
+    frames = {"leading silence": leading, "trailing silence": trailing, "longest pause": max(pauses, default=0)}
+    return {name: float(n * FRAME_SECONDS) for name, n in frames.items()}

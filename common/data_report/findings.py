@@ -1,11 +1,8 @@
 """What is wrong with which clip: every finding with its line of the list, the reason, and what to do."""
 
 import math
-import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import median_abs_deviation
@@ -20,10 +17,8 @@ from common.options import option_of
 from common.pages.tables import Row, read_table
 from common.text.symbols import name_symbol
 
-REFUSED, SUSPICIOUS = "refused", "suspicious"
+REFUSED = "refused"
 LEAST_VOICED = 5.0  # % of the values of pitch
-LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
-_DAMAGE = re.compile(r"[\ufffd\x00-\x08\x0a-\x1f\x7f-\x9f]")  # what only a wrong encoding leaves; tabs are spaces
 SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
 # Kind -> figure, its scale of equal differences, and the least robust standard deviation on it: differences below are
 # inaudible, however similar the other clips are.
@@ -35,48 +30,33 @@ OUTLIERS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of finding."""
-
-    level: str  # REFUSED: extraction or training stops or leaves it out; SUSPICIOUS: it would be learned
-    title: str
-    advice: str
-    figures: str  # that are checked, separated by commas; empty: another check finds it
-    limit: str  # the option that they must not be below, of a minimum, or above
-
-
-KINDS = {row.pop("kind"): Kind(**row) for row in read_table("data_report/kinds.tsv")}
-_SAME = {
-    "same_path": "its features are those of {}",
-    "same_audio": "its samples are those of {}",
-    "same_text": "the text of {}",
-}
+# Of findings, by their names: level (refused: extraction or training stops or leaves it out; suspicious: it would be
+# learned), title, advice, and the figures that are checked with the option of their limit, where it is that simple.
+KINDS = {row.pop("kind"): row for row in read_table("data_report/kinds.tsv")}
+_LIMITED = [(kind, name, row["limit"]) for kind, row in KINDS.items() for name in row["figures"].split("; ") if name]
 _OF_SILENT_CLIPS = ("short", "long", "near_silent", "dc_offset")  # other figures of a near-silent clip mean nothing
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """Something about one clip."""
 
+    clip: Clip
     kind: str  # of KINDS
-    index: int  # of the utterance
-    where: str  # "list.txt:7"
-    wav: str
     reason: str
 
     @property
     def level(self) -> str:
-        """REFUSED or SUSPICIOUS."""
-        return KINDS[self.kind].level
+        """Refused or suspicious."""
+        return KINDS[self.kind]["level"]
 
     @property
     def row(self) -> Row:
         """The cells of a table."""
-        return self.where, self.wav, self.reason
+        return self.clip.utterance.where, self.clip.utterance.wav, self.reason
 
 
-Found = Iterator[tuple[Clip, str, str]]  # clip, kind and reason
+Found = Iterator[tuple[Clip, str, str]]  # fields of findings
+Reasons = Iterator[tuple[str, str]]  # kind and reason
 
 
 def find_issues(
@@ -91,14 +71,10 @@ def find_issues(
             reasons += [*_of_file(clip.sound, audio, max_wav_value), *_of_sound(clip, clip.sound, extractor, limits)]
         found += [(clip, kind, reason) for kind, reason in reasons]
     order = list(KINDS)
-    findings = [
-        Finding(kind, clip.utterance.index, clip.utterance.where, clip.utterance.wav, reason)
-        for clip, kind, reason in found
-    ]
-    return sorted(findings, key=lambda finding: (order.index(finding.kind), finding.index))
+    return sorted((Finding(*one) for one in found), key=lambda one: (order.index(one.kind), one.clip.utterance.index))
 
 
-def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> Iterator[tuple[str, str]]:
+def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> Reasons:
     scale = FULL_SCALE.get(sound.subtype)
     if sound.container not in CONTAINERS or scale is None:
         yield "format", f"{sound.container} file with {sound.subtype} samples"
@@ -112,35 +88,29 @@ def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> I
         yield "range", f"samples from {sound.lowest:g} to {sound.highest:g}"
 
 
-def _of_text(clip: Clip) -> Iterator[tuple[str, str]]:
-    text = clip.utterance.text
+def _of_text(clip: Clip) -> Reasons:
     if clip.n_tokens == 0:
-        yield "empty_text", "nothing to speak is left" if text else "the transcript is empty"
+        yield "empty_text", "nothing to speak is left" if clip.utterance.text else "the transcript is empty"
     if clip.unknown:
         yield "unknown_symbols", ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in clip.unknown.items())
-    if damaged := sorted(set(_DAMAGE.findall(text))):
-        yield "damaged_text", ", ".join(map(name_symbol, damaged))
 
 
-def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits) -> Iterator[tuple[str, str]]:
+def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits) -> Reasons:
     figures, rate = clip.figures, extractor.config.sampling_rate
     n_samples = round(figures["duration"] * rate)  # once it is resampled, where it has to be
     n_frames, n_tokens = extractor.n_frames(n_samples), clip.n_tokens
-    is_too_short = n_samples < max(extractor.min_samples, SHORTEST * rate)
-    if is_too_short:
+    if n_samples < max(extractor.min_samples, SHORTEST * rate):
         yield "too_short", f"{figures['duration']:.3f} s"
-    elif n_frames < n_tokens:
+        return
+    if n_frames < n_tokens:
         yield "too_few_frames", f"{n_tokens} symbols, {n_frames} frames ({figures['duration']:.2f} s)"
     is_silent = figures["speech level"] < limits.report_min_level
-    limited = [(kind, name, about.limit) for kind, about in KINDS.items() for name in about.figures.split(", ") if name]
-    for kind, name, option in limited:
+    for kind, name, option in _LIMITED:
         value, limit, measure = figures[name], getattr(limits, option), MEASURES[name]
-        is_out = value < limit if option.startswith("report_min") else abs(value) > limit
-        if is_out and not (is_silent and kind not in _OF_SILENT_CLIPS) and not (is_too_short and kind == "short"):
+        share = 100 if measure.unit == "%" else 1
+        is_out = value < limit if option.startswith("report_min") else abs(value) > limit * share
+        if is_out and (not is_silent or kind in _OF_SILENT_CLIPS):
             yield kind, f"{name} {measure.show(value)} {measure.unit}, {option_of(option)} is {limit:g}"
-    n_clipped = round(figures["clipped samples"] / 100 * sound.n_samples * sound.n_channels)
-    if not is_silent and figures["clipped samples"] > 100 * limits.report_max_clipping and n_clipped >= LEAST_CLIPPED:
-        yield "clipping", f"{n_clipped} samples ({figures['clipped samples']:.3f} %) at {figures['peak']:.1f} dBFS"
     if not is_silent and figures["voiced"] < LEAST_VOICED:
         yield "unvoiced", f"{figures['voiced']:.1f} % of the clip has a pitch"
 
@@ -156,15 +126,10 @@ def _duplicates(clips: Sequence[Clip]) -> Found:
             "same_text": None if words is None else (item.speaker, words),
         }
         earlier = {kind: firsts.setdefault((kind, key), clip) for kind, key in keys.items() if key is not None}
-        found = next(((kind, one.utterance) for kind, one in earlier.items() if one is not clip), None)
-        if found is None:
-            continue
-        kind, first = found
-        what, place = "text" if kind == "same_text" else "recording", f"{first.wav} ({first.where})"
-        if first.list_index != item.list_index:
-            yield clip, "overlap", f"the same {what} as {place}"
-        if first.list_index == item.list_index or kind != "same_text":
-            yield clip, kind, _SAME[kind].format(place)
+        for kind, first in [(kind, one.utterance) for kind, one in earlier.items() if one is not clip][:1]:
+            what = "text" if kind == "same_text" else "recording"
+            is_overlap = first.list_index != item.list_index
+            yield clip, "overlap" if is_overlap else kind, f"the same {what} as {first.wav} ({first.where})"
 
 
 def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
@@ -176,10 +141,8 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
         ]
         if len(chosen) < SMALLEST_GROUP:
             continue
-        speakers = defaultdict(list)
-        for clip in chosen:
-            speakers[clip.utterance.speaker].append(clip)
-        for own in speakers.values():
+        for speaker in {clip.utterance.speaker for clip in chosen}:
+            own = [clip for clip in chosen if clip.utterance.speaker == speaker]
             group = own if len(own) >= SMALLEST_GROUP else chosen
             values = np.array([clip.figures[name] for clip in group])
             usual, deviation = np.median(values), max(least, median_abs_deviation(scale(values), scale="normal"))
@@ -187,7 +150,5 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
                 distance = (scale(clip.figures[name]) - scale(usual)) / deviation
                 if (distance if kind == "misfit" else abs(distance)) > limits.report_outlier:
                     own_value, usual_value = (MEASURES[name].show(one) for one in (clip.figures[name], usual))
-                    reason = (
-                        f"{own_value} {MEASURES[name].unit}, usual are {usual_value} ({abs(distance):.0f} deviations)"
-                    )
-                    yield clip, kind, reason
+                    words = f"{own_value} {MEASURES[name].unit}, usual are {usual_value}"
+                    yield clip, kind, f"{words} ({abs(distance):.0f} deviations)"

@@ -17,10 +17,7 @@ class ReportOptions:
         "--text-cleaners are those that the voice will be trained with",
     )
     report_output: Path | None = option(
-        None,
-        "folder for report.html and report.json (default: data_report in the dataset's folder)",
-        names=("-o",),
-        writes=True,
+        None, "folder for the report (default: data_report in the dataset's folder)", names=("-o",), writes=True
     )
     report_checkpoint: Path | None = option(
         None,
@@ -35,10 +32,7 @@ class Limits:
     """Where a clip becomes suspicious."""
 
     report_outlier: float = option(
-        5.0,
-        "robust standard deviations (by the median absolute deviation) from the speaker's median at which speaking "
-        "rate, level and pitch are suspicious",
-        above=0,
+        5.0, "robust deviations from the speaker's median beyond which rate, level and pitch are suspicious", above=0
     )
     report_min_seconds: float = option(0.25, "shorter clips are suspicious", least=0)
     report_max_seconds: float = option(LONGEST_CLIP, "longer clips are suspicious", above=0)

@@ -1,16 +1,20 @@
 """A data report from lists to files: clips measured by worker processes, compared with each other, and shown."""
 
 import functools
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
+from urllib.parse import quote
 
 from common.audio.options import AudioOptions
+from common.config import to_plain
 from common.data_report.charts import draw
-from common.data_report.clip import MEASURES, measure
+from common.data_report.clip import MEASURES, Clip, measure
 from common.data_report.findings import KINDS, REFUSED, find_issues
 from common.data_report.options import Limits, ReportOptions
-from common.data_report.summary import PERCENTILES, DataReport, hours, to_json
+from common.data_report.summary import OF_SPEAKERS, PERCENTILES, summarize
 from common.data_report.transcripts import with_misfits
 from common.extraction.batches import map_in_processes, mel_settings
 from common.extraction.corpus import read_lists
@@ -18,19 +22,14 @@ from common.extraction.options import ExtractionOptions
 from common.files import make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages.render import render_page, render_template
-from common.pages.tables import Measure, Row, cells, player_address, read_measures, setting_rows, text_table
-from common.text.symbols import name_symbol
+from common.pages.tables import Measure, Row, cells, setting_rows, text_table
 
 SHOWN = 20  # rows of a table on the terminal; the page has them all
 MOST_LISTED = 2000  # rows of a table of the page: a browser must still open it; report.json has all
 
-Rows = list[Row]  # the first is the heading
-
-CLIPS = Measure("n_clips", "clips", form=".0f")
-LENGTH = Measure("seconds", "length", form=hours)
-TIMES = Measure("count", "times", form=".0f")
-SPEAKER_MEASURES = (CLIPS, LENGTH, *read_measures("data_report/speakers.tsv").values())
-UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
+SPEAKER_MEASURES = [
+    Measure(row["key"], row["name"], "", row["form"], row["meaning"], scale=float(row["scale"])) for row in OF_SPEAKERS
+]
 _HINT = "; choose another --report-output"
 
 
@@ -43,87 +42,67 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     path, figures = folder / "report.html", folder / "report.json"
     mel_settings(audio, corpus=corpus.dataset_path)  # wrong options are reported first
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
-    report = analyze(corpus, audio, options, limits)
-    contents = {"report": report, "tables": _tables(report)}
-    print(render_template("data_report/terminal.txt", **contents, kinds=KINDS, columns=_columns).strip())
-    measures = [MEASURES[name] for name in report.distributions]
+    dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, corpus.prior_text
+    work = functools.partial(measure, dataset=dataset, text=text, pitch_range=corpus.pitch_range)
+    clips = list(map_in_processes(work, read_lists(lists), n_workers=corpus.num_workers, desc="measuring"))
+    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
+    if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:  # that of most recordings
+        audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})
+    audio_config = mel_settings(audio, corpus=dataset)
+    find = functools.partial(find_issues, audio=audio_config, limits=limits, max_wav_value=corpus.max_wav_value)
+    findings = find(clips)
+    if options.report_checkpoint is not None:
+        refused = {one.clip.utterance.index for one in findings if one.level == REFUSED}
+        clips = with_misfits(clips, refused, dataset=dataset, checkpoint=options.report_checkpoint)
+        findings = find(clips)
+    report = summarize(clips, findings, dataset=dataset, lists=lists, audio=audio_config)
+    by_kind = {kind: [one for one in findings if one.kind == kind] for kind in report["kinds"]}
+    contents = {"report": report, "tables": _tables(report), "kinds": KINDS, "by_kind": by_kind}
+    print(render_template("data_report/terminal.txt", **contents, columns=_columns).strip())
+    measures = [MEASURES[name] for name in report["distributions"]]
+    wavs = {one.clip.utterance.wav for one in findings}
+    settings = to_plain(text) | to_plain(audio_config)
+    settings |= {option_of(name): value for name, value in asdict(limits).items()}
     html = render_page(
         "data_report/page.html",
         **contents,
-        kinds=KINDS,
-        title=str(report.dataset),
-        headline=report.headline,
-        address=functools.partial(player_address, report.dataset, page=path),
-        charts=draw(report),
+        title=str(dataset),
+        players={wav: quote(os.path.relpath(dataset / wav, folder)) for wav in wavs if (dataset / wav).is_file()},
+        charts=draw(clips, limits),
         measures=measures,
         most_rows=MOST_LISTED,
-        clips=_clip_rows(report, measures),
-        settings=setting_rows(
-            {"symbol_set": report.text.symbol_set, "cleaners": " ".join(report.text.cleaners)}
-            | asdict(report.audio)
-            | {option_of(name): value for name, value in asdict(report.limits).items()}
-        ),
+        clips=_clip_rows(clips, {one.clip.utterance.index for one in findings}, measures),
+        settings=setting_rows(settings),
     )
+    plain = {"dataset": str(dataset), "lists": [*map(str, lists)], "audio": to_plain(audio_config)}
+    plain |= {"text": to_plain(text), "limits": {name[len("report_") :]: one for name, one in asdict(limits).items()}}
     with writing(folder, _HINT):
         write_text(path, html)
-        write_json(figures, to_json(report))
+        write_json(figures, plain | report)
     print(path, figures, sep="\n")
-    return int(any(options.report_strict or finding.kind in UNUSABLE for finding in report.findings))
+    return int(any(options.report_strict or finding.kind in ("missing", "unreadable") for finding in findings))
 
 
-def analyze(corpus: ExtractionOptions, audio: AudioOptions, options: ReportOptions, limits: Limits) -> DataReport:
-    """Measure every clip of a corpus and find what is wrong with it; raises InputError for a list.
-
-    The sampling rate that nothing gives is that of most recordings.
-    """
-    dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, corpus.prior_text
-    utterances = read_lists(lists)
-    work = functools.partial(measure, dataset=dataset, text=text, pitch_range=corpus.pitch_range)
-    clips = list(map_in_processes(work, utterances, n_workers=corpus.num_workers, desc="measuring"))
-    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
-    if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:
-        audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})
-    mels = mel_settings(audio, corpus=dataset)
-    find = functools.partial(find_issues, audio=mels, limits=limits, max_wav_value=corpus.max_wav_value)
-    findings = find(clips)
-    if options.report_checkpoint is not None:
-        refused = {finding.index for finding in findings if finding.level == REFUSED}
-        clips = with_misfits(clips, refused, dataset=dataset, checkpoint=options.report_checkpoint)
-        findings = find(clips)
-    return DataReport(dataset, lists, mels, text, limits, tuple(clips), tuple(findings))
-
-
-def _columns(rows: Rows) -> str:
+def _columns(rows: list[Row]) -> str:
     """The first rows in columns, and how many more there are."""
-    more = len(rows) - SHOWN
-    return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {more} more"] * (more > 0))
+    return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {len(rows) - SHOWN} more"] * (len(rows) > SHOWN))
 
 
-def _clip_rows(report: DataReport, measures: Sequence[Measure]) -> Rows:
+def _clip_rows(clips: Sequence[Clip], with_findings: Collection[int], measures: Sequence[Measure]) -> list[Row]:
     """The clips with their figures and their text, those with findings first."""
-    with_findings = {finding.index for finding in report.findings}
-    order = sorted(report.clips, key=lambda clip: (clip.utterance.index not in with_findings, clip.utterance.index))
-    rows: Rows = [("recording", "line", "speaker", *measures, "text")]
-    for clip in order[:MOST_LISTED]:
+    rows: list[Row] = [("recording", "line", "speaker", *measures, "text")]
+    for clip in sorted(clips, key=lambda clip: clip.utterance.index not in with_findings)[:MOST_LISTED]:
         item = clip.utterance
         rows.append((item.wav, item.where, item.speaker or "", *cells(measures, clip.figures), item.text))
     return rows
 
 
-def _tables(report: DataReport) -> list[tuple[str, Rows]]:
+def _tables(report: Mapping[str, Any]) -> list[tuple[str, list[Row]]]:
     """Tables of the page and the terminal, by their titles."""
-    distributions: Rows = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
-    for name, values in report.distributions.items():
+    distributions: list[Row] = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
+    for name, values in report["distributions"].items():
         numbers = (MEASURES[name].cell(values[key]) for key in PERCENTILES)
-        distributions.append((Measure(name, name, meaning=MEASURES[name].meaning), *numbers, MEASURES[name].unit))
-    speakers: Rows = [("speaker", *SPEAKER_MEASURES)]
-    speakers += [(name or "all", *cells(SPEAKER_MEASURES, figures)) for name, figures in report.speakers.items()]
-    characters: Rows = [("character", TIMES, CLIPS, "where")]
-    for one in report.unknown_characters:
-        where = ", ".join(one["places"]) + (", ..." if one["n_clips"] > len(one["places"]) else "")
-        characters.append((name_symbol(one["symbol"]), *cells((TIMES, CLIPS), one), where))
-    return [
-        ("Over the clips", distributions),
-        ("Speakers", speakers),
-        (f"Characters that {report.text.symbol_set} lacks", characters),
-    ]
+        distributions.append((replace(MEASURES[name], unit=""), *numbers, MEASURES[name].unit))
+    speakers: list[Row] = [("speaker", *SPEAKER_MEASURES)]
+    speakers += [(one["name"] or "all", *cells(SPEAKER_MEASURES, one)) for one in report["speakers"]]
+    return [("Over the clips", distributions), ("Speakers", speakers)]

@@ -17,9 +17,7 @@ from common.training.misfits import measure_misfits
 
 
 def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Path, checkpoint: Path) -> list[Clip]:
-    """The clips with how badly transcripts fit, by the aligner of a voice; not of those that training would refuse.
-
-    ``refused`` are their indices.
+    """The clips with how badly transcripts fit, by a voice's aligner, but for the indices that training ``refused``.
 
     Raises InputError where the checkpoint has no aligner, or a recording is not as the voice's.
     """
@@ -33,18 +31,13 @@ def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Pa
     usable = [clip.utterance for clip in clips if clip.utterance.index not in refused]
     if not usable:
         return list(clips)
+    settings = {"config": config, "audio": made.audio, "text": made.text, "unknown_symbols": "drop"}
     with TemporaryDirectory() as folder:
+        path = Path(folder) / "usable.txt"
         lines = ("|".join(filter(None, (item.wav, item.text, item.speaker))) for item in usable)
-        write_text(Path(folder) / "usable.txt", "".join(f"{line}\n" for line in lines))
-        loaded = opened.spec.data_function.teacher_forced_dataset(
-            dataset,
-            Path(folder) / "usable.txt",
-            config=config,
-            audio=made.audio,
-            text=made.text,
-            unknown_symbols="drop",
-            networks=networks,
-        )
+        write_text(path, "".join(f"{line}\n" for line in lines))
+        open_dataset = opened.spec.data_function.teacher_forced_dataset
+        loaded = open_dataset(dataset, path, networks=networks, **settings)
         fits = measure_misfits(network.misfits, loaded, ranks=Ranks())
     found = {item.index: {"misfit": fit.misfit} for item, fit in zip(usable, fits)}
     return [replace(clip, figures=clip.figures | found.get(clip.utterance.index, {})) for clip in clips]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from common.errors import InputError, OptionError
 from common.evaluation import results as reports
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.items import EvaluationItem, read_copies, read_items
-from common.evaluation.judges import Judges, installed, open_judges
-from common.evaluation.options import AB, MUSHRA, RESULTS, EvaluationOptions
+from common.evaluation.judges import installed, open_judges
+from common.evaluation.options import MUSHRA, RESULTS, EvaluationOptions
 from common.evaluation.results import Result
 from common.files import make_folder, read_json, sha256, writing
+from common.pages.render import render_template
 from common.pages.tables import text_table
 from common.precision import Precision
 from common.progress import progress
@@ -46,18 +48,23 @@ def evaluate(
 ) -> int:
     """Evaluate the ``models``, by role, on the list at ``path``; the exit status.
 
-    ``parameters`` are all options, for the page and for resuming. Mistakes in the list and the checkpoints show before
-    the first phrase is spoken.
-
-    Raises:
-        InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
-        OptionError: a recording is in the folder that is written.
+    ``parameters`` are all options, for the page and for resuming. Raises InputError, which names the line of the list,
+    before the first phrase is spoken.
     """
     items, evaluator = _open_evaluation(path, options, voice, models, precision)
-    _check(items, options, path)
-    recognizers = [one.spec.option for role, one in models.items() if role == "recognizer"]
-    judges = _open_judges(items, evaluator, options, models, precision)
-    paths = {name: parameters[name] for name in ("generator", "vocoder", "list", *recognizers) if parameters[name]}
+    kind, has_recordings = options.listening, any(item.recording is not None for item in items)
+    if kind is not None and not has_recordings and (kind == MUSHRA or not options.against):
+        needs = "--recordings" if kind == MUSHRA else "--recordings or --against"
+        raise OptionError(f"--listening {kind}: nothing to compare {path} with; give {needs}")
+    recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None
+    has_words = any(item.words is not None for item in items)
+    if not has_words and evaluator.voice is not None:
+        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
+    whisper, likeness = ["faster_whisper"] * (recognizer is None and has_words), ["resemblyzer"] * has_recordings
+    language = language_of(evaluator.voice.front_end.config) if evaluator.voice else None
+    judges = open_judges(["distillmos", *whisper, *likeness], options, language=language or "en", recognizer=recognizer)
+    names = ("generator", "vocoder", "list", *(one.spec.option for one in models.values()))
+    paths = {name: parameters[name] for name in names if parameters.get(name)}
     settings = {
         "sha256": {role: sha256(one.path) for role, one in models.items()},
         "packages": sorted(installed()),
@@ -68,55 +75,16 @@ def evaluate(
     settings, facts = (json.loads(json.dumps(values, default=str)) for values in (settings, facts))
     results, status = _run(items, replace(evaluator, judges=judges), json.dumps(settings), fresh=options.fresh)
     n_listed, summary = len(items), reports.Summary.of(results)
-    reports.save_results(options.output / RESULTS, results, n_listed=n_listed, settings=facts | settings)
+    reports.save_results(options.output / RESULTS, results, summary, n_listed=n_listed, settings=facts | settings)
     title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
-    reports.save_page(options.output, results, n_listed=n_listed, title=title, facts=facts | settings["options"])
-    print(f"{len(results)} of {n_listed} utterances", *summary.verdict, *text_table(summary.rows), sep="\n")
-    if len(summary.difference_rows) > 1:
-        print(*text_table(summary.difference_rows), sep="\n")
-    print(f"report: {options.output / reports.PAGE}; figures: {options.output / RESULTS}")
-    if failed := [result for result in results if result.error is not None]:
-        print(f"{len(failed)} of {len(results)} utterances could not be evaluated completely")
-        print(*(f"  {result.name}  {result.error}" for result in failed), sep="\n")
-    if status and len(results) < n_listed:
-        print(f"stopped after {len(results)} of {n_listed} utterances; start it again to resume")
-        return status
-    return 1 if failed else 0
-
-
-def _check(items: Sequence[EvaluationItem], options: EvaluationOptions, path: Path) -> None:
-    """Raise OptionError if a recording would be overwritten, or a listening test has nothing to compare with."""
-    output = options.output
-    if inside := [one for one in items if one.recording and one.recording.is_relative_to(output.absolute())]:
-        where, recording = inside[0].phrase.where, inside[0].recording
-        raise OptionError(f"{where}: {recording} is in --output {output}; give another folder")
-    kind, n_others = options.test.listening, len(options.test.against)
-    if kind == AB and n_others > 1:
-        raise OptionError(f"--listening {AB} compares two systems, got {n_others + 1}; use {MUSHRA} for more")
-    needs_recordings = kind == MUSHRA or (kind == AB and not n_others)
-    if needs_recordings and not any(item.recording for item in items):
-        needs = "recordings (--recordings)" if kind == MUSHRA else "recordings, or --against"
-        raise OptionError(f"--listening {kind}: nothing to compare {path} with, expected {needs}")
-
-
-def _open_judges(
-    items: Sequence[EvaluationItem],
-    evaluator: Evaluator,
-    options: EvaluationOptions,
-    models: Mapping[str, LoadedCheckpoint],
-    precision: Precision,
-) -> Judges:
-    """The judges whose figures the utterances can have."""
-    recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None
-    voice = evaluator.voice
-    has_words = any(item.words is not None for item in items)
-    if not has_words and voice is not None and (recognizer is not None or "faster_whisper" in installed()):
-        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
-    wanted = {"distillmos"} | ({"pesq", "pystoi"} if voice is None else set())
-    wanted |= {"faster_whisper"} if recognizer is None and has_words else set()
-    wanted |= {"resemblyzer"} if any(item.recording for item in items) else set()
-    language = language_of(voice.front_end.config) if voice else ""
-    return open_judges(wanted, options, language=language or "en", recognizer=recognizer)
+    facts |= settings["options"]
+    reports.save_page(options.output, results, summary, n_listed=n_listed, title=title, facts=facts)
+    failed = [result for result in results if result.error is not None]
+    files = {"page": options.output / reports.PAGE, "figures": options.output / RESULTS}
+    tables = [*text_table(summary.rows), *text_table(summary.difference_rows)]
+    told = {"results": results, "n_listed": n_listed, "summary": summary, "tables": tables, "failed": failed} | files
+    print(render_template("evaluation/terminal.txt", **told).strip())
+    return status if len(results) < n_listed else int(bool(failed))
 
 
 def _open_evaluation(
@@ -127,46 +95,35 @@ def _open_evaluation(
     precision: Precision,
 ) -> tuple[list[EvaluationItem], Evaluator]:
     """The utterances of a list, and what makes sound of them: a voice, or without one a vocoder of recordings' mels."""
-    vocoder, speaking, extractor = models.get("vocoder"), voice_options.speaking, None
-    voice = None
+    vocoder, speaking, extractor, voice = models.get("vocoder"), voice_options.speaking, None, None
     if "generator" in models:
         voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
         synthesizer = voice.synthesizer
         items = read_items(path, voice, options)
     else:
         contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
-        takes_pitch = vocoder is not None and vocoder.exported is None and vocoder.spec.takes_pitch
-        items, audio = read_copies(path, options, contract=contract, takes_pitch=takes_pitch)
-        loaded = load_vocoder(vocoder, voice_options, audio=audio, precision=precision)
+        load = partial(load_vocoder, vocoder, voice_options, precision=precision)
+        items, audio, loaded = read_copies(path, options, load, contract=contract)
         synthesizer = Synthesizer(audio=audio, precision=precision, vocoder=loaded, fade_out=0)
         extractor = MelExtractor(audio)
-    griffin_lim = None
-    if vocoder is not None:
-        other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
-        griffin_lim = replace(synthesizer, vocoder=other, vocoder_pitch="mel")
+    other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
+    griffin_lim = None if vocoder is None else replace(synthesizer, vocoder=other, vocoder_pitch="mel")
     return items, Evaluator(options.output, synthesizer, griffin_lim, extractor, voice=voice)
 
 
 def _run(
     items: Sequence[EvaluationItem], evaluator: Evaluator, settings: str, *, fresh: bool
 ) -> tuple[list[Result], int]:
-    """The results of ``items``, of an earlier run of the same ``settings`` unless ``fresh``, and the exit status.
-
-    After a signal the current utterance is finished.
-    """
+    """The results of ``items``, of an earlier run of the same ``settings`` unless ``fresh``, and the exit status."""
     folder, journal = evaluator.folder, evaluator.folder / reports.JOURNAL
     make_folder(folder, "; choose another --output")
-    if fresh:
-        journal.unlink(missing_ok=True)
     keys = {item.name: item.key(settings) for item in items}
-    same = [
-        one for one in reports.read_journal(journal).values() if one.error is None and one.key == keys.get(one.name)
-    ]
-    kept = {one.name: one for one in same if all(path.is_file() for path in one.files(folder).values())}
+    known = {} if fresh else reports.read_journal(journal)
+    kept = {name: one for name, one in known.items() if one.key == keys.get(name) and one.is_complete(folder)}
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
     results = []
-    with StopSignals() as signals:
+    with StopSignals() as signals:  # the current utterance is finished
         if new := [item for item in items if item.name not in kept]:
             evaluator.warm_up(new[0])
         for item in progress(items, desc="evaluating", unit="utterances"):
@@ -181,23 +138,16 @@ def _run(
 
 
 def print_differences(folders: Mapping[str, Path]) -> None:
-    """Print how far the first of several evaluations is from each of the others, by the systems' names.
-
-    Raises InputError where a folder has none, or one of other utterances.
-    """
+    """Print how far the first of several evaluations is from each other one; InputError for one of other utterances."""
     found = {name: read_json(folder / RESULTS, kind="evaluation") for name, folder in folders.items()}
-    first, *others = found
-    measures = list(reports.MEASURES.values())
-    settings = [one["settings"] for one in found.values()]
+    settings, measures = [one["settings"] for one in found.values()], list(reports.MEASURES.values())
     if len({(one.get("whisper"), one["sha256"].get("recognizer")) for one in settings}) > 1:
         print("note: words were not recognized by the same model, so WER and CER are not compared")
         measures = [one for one in measures if one.key not in ("wer", "cer")]
-    figures = {
-        name: {row["name"]: {key: row[key] for key in row if row[key] is not None} for row in one["utterances"]}
-        for name, one in found.items()
-    }
+    rows = {name: {row["name"]: row for row in one["utterances"]} for name, one in found.items()}
+    first, *others = rows
     for name in others:
-        apart = reports.find_differences(measures, figures[first], figures[name])
+        apart = reports.find_differences(measures, rows[first], rows[name])
         if not apart:
             raise InputError(f"{name}: fewer than two utterances of {first} to compare")
         print(f"{first}\nless {name} ({reports.CONFIDENCE} % interval)")

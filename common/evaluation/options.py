@@ -3,31 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.options import group, option
+from common.options import option
 
 GRIFFIN_LIM = "griffin-lim"  # the word for it in place of a vocoder's checkpoint
 MUSHRA, AB = "mushra", "ab"  # kinds of listening tests
 RESULTS = "evaluation.json"  # in the folder of an evaluation
-
-
-@dataclass(frozen=True)
-class ListeningOptions:
-    """A listening test of the evaluated sounds by people."""
-
-    listening: str | None = option(
-        None,
-        "write a page for listeners, who rate sounds from 0 to 100: mushra, all systems beside the recording; ab, two "
-        "systems, or one and the recordings",
-        choices=(MUSHRA, AB),
-    )
-    against: tuple[Path, ...] = option(
-        (),
-        "further systems to compare with: checkpoints, which speak in place of the one of their kind and are evaluated "
-        "too, folders of other evaluations, or, to listen to, folders of sounds under the utterances' names",
-    )
-    results: Path | None = option(
-        None, "folder of listeners' result files: print and write the table of the test in --output; nothing is spoken"
-    )
 
 
 @dataclass(frozen=True)
@@ -37,9 +17,7 @@ class EvaluationOptions:
     output: Path = option(Path("output/evaluation"), "folder for everything", names=("-o",), writes=True)
     fresh: bool = option(False, "start over instead of resuming an earlier run")
     dataset_path: Path = option(
-        Path(),
-        "folder that the columns wav, pitch and duration start from, and that is searched for recordings where "
-        "--recordings is not given",
+        Path(), "folder that columns wav, pitch and duration start from; searched for recordings without --recordings"
     )
     recordings: Path | None = option(
         None, "folder with recordings under the utterances' names; some may be missing", variable="RECORDINGS"
@@ -56,4 +34,17 @@ class EvaluationOptions:
     language: str | None = option(
         None, "that Whisper hears, such as en or de; not given: the voice's, of copies English", metavar="TAG"
     )
-    test: ListeningOptions = group(ListeningOptions, "listening test")
+    against: tuple[Path, ...] = option(
+        (),
+        "further systems to compare with: checkpoints, which speak in place of the one of their kind and are evaluated "
+        "too, folders of other evaluations, or, to listen to, folders of sounds under the utterances' names",
+    )
+    listening: str | None = option(
+        None,
+        "write a page for listeners, who rate sounds from 0 to 100: mushra, all systems beside the recording; ab, two "
+        "systems, or one and the recordings",
+        choices=(MUSHRA, AB),
+    )
+    results: Path | None = option(
+        None, "folder of listeners' result files: print and write the table of the test in --output; nothing is spoken"
+    )

@@ -4,19 +4,19 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+from scipy.spatial.distance import cosine
 
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import write_json, write_text, writing
 from common.pages.render import render_page
 from common.pages.tables import Link, Measure, Row, cells, read_measures, read_table, setting_rows
 
-T = TypeVar("T")
 JOURNAL, PAGE = "utterances.jsonl", "index.html"  # files of an evaluation
 SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
@@ -56,7 +56,7 @@ class Result:
     silent: bool = False  # the voice made hardly a frame of it
     error: str | None = None  # why a figure is missing
 
-    def add(self, figures: Mapping[str, float]) -> None:
+    def add(self, figures: Figures) -> None:
         """Add the figures that have a value; NaN is none."""
         self.figures |= {key: value for key, value in figures.items() if value == value}
 
@@ -73,7 +73,7 @@ class Result:
 def add_likeness(results: Sequence[Result]) -> None:
     """Add the cosine of each sound's embedding to the mean of those of the speaker's recordings of other utterances.
 
-    Here, as it depends on all of the list. Where there is one recording alone, its words' sounds are compared with it.
+    Where there is one recording alone, its words' sounds are compared with it.
     """
     recorded = [(result, one) for result in results for one in result.beside if one.name == RECORDING and one.embedding]
     for result in results:
@@ -82,9 +82,7 @@ def add_likeness(results: Sequence[Result]) -> None:
         for sound in (result, *result.beside):
             known = others or [embedding for _, embedding in own if sound.name != RECORDING]
             if sound.embedding and known:
-                mean = np.mean(known, axis=0)
-                cosine = np.dot(mean, sound.embedding) / np.linalg.norm(mean) / np.linalg.norm(sound.embedding)
-                sound.figures["likeness"] = float(cosine)
+                sound.figures["likeness"] = 1 - float(cosine(np.mean(known, axis=0), sound.embedding))
 
 
 def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
@@ -109,9 +107,8 @@ class Difference:
 
     def show(self, measure: Measure) -> str:
         """The difference as text, with an asterisk if it is clear."""
-        signed = replace(measure, form=f"+{measure.form}".replace("++", "+"))
-        value, low, high = (signed.show(one) for one in (self.value, self.low, self.high))
-        return f"{value} ({low} to {high}){'*' if self.is_clear else ''}"
+        texts = [format(one * measure.scale, f"+{measure.form}") for one in (self.value, self.low, self.high)]
+        return "{} ({} to {})".format(*texts) + "*" * self.is_clear
 
 
 def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) -> Difference | None:
@@ -120,7 +117,7 @@ def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) 
     Utterances are drawn with replacement, both sides together (Bisani and Ney 2004). None for fewer than two pairs
     that have the figure.
     """
-    known = [pair for pair in pairs if all(measure.key in one for one in pair)]
+    known = [pair for pair in pairs if all(one.get(measure.key) is not None for one in pair)]
     if len(known) < 2:
         return None
     drawn = np.random.default_rng(SEED).multinomial(len(known), np.full(len(known), 1 / len(known)), size=N_SAMPLES)
@@ -131,20 +128,31 @@ def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) 
         weights = np.array([one[measure.weight] if measure.weight else 1.0 for one in side])
         means.append(counts @ (values * weights) / (counts @ weights))
     value, *samples = means[0] - means[1]
-    low, high = np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2])
-    return Difference(float(value), float(low), float(high))
+    return Difference(float(value), *np.percentile(samples, [(100 - CONFIDENCE) / 2, (100 + CONFIDENCE) / 2]).tolist())
 
 
 def find_differences(
     measures: Iterable[Measure], own: Mapping[str, Figures], other: Mapping[str, Figures]
 ) -> dict[str, Difference]:
-    """Differences of a system from another by the keys of the measures that have a better side.
-
-    Figures are by the utterances' names.
-    """
+    """Differences by the keys of the measures that have a better side, of systems' figures by utterances' names."""
     pairs = [(figures, other[name]) for name, figures in own.items() if name in other]
     found = ((one.key, find_difference(one, pairs)) for one in measures if one.better)
     return {key: one for key, one in found if one is not None}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What one average says, for people who do not know the measure."""
+
+    title: str
+    measure: Measure
+    value: str
+    grade: str  # "good", "fair" or "bad"
+    words: str  # a sentence
+    beside: str  # that of the recordings, and whether they are better; empty if there is none
+
+    def __str__(self) -> str:
+        return f"{self.words}: {self.measure.name} {self.value}" + (f" ({self.beside})" if self.beside else "")
 
 
 @dataclass(frozen=True)
@@ -157,17 +165,13 @@ class Summary:
     @classmethod
     def of(cls, results: Sequence[Result]) -> "Summary":
         """The summary of results."""
-        figures: dict[str, dict[str, dict[str, float]]] = {"": {one.name: one.figures for one in results}}
+        figures: dict[str, dict[str, Figures]] = {"": {one.name: one.figures for one in results}}
         for result in results:
             for one in result.beside:
                 figures.setdefault(one.name, {})[result.name] = one.figures
-        averages = {
-            name: {key: mean(measure, [*found.values()]) for key, measure in MEASURES.items()}
-            for name, found in figures.items()
-        }
-        apart = {
-            name: find_differences(MEASURES.values(), figures[""], found) for name, found in figures.items() if name
-        }
+        measures = MEASURES.values()
+        averages = {name: {one.key: mean(one, [*own.values()]) for one in measures} for name, own in figures.items()}
+        apart = {name: find_differences(measures, figures[""], own) for name, own in figures.items() if name}
         return cls(averages, apart)
 
     @property
@@ -176,42 +180,41 @@ class Summary:
         return [one for one in MEASURES.values() if any(found[one.key] is not None for found in self.averages.values())]
 
     @property
-    def verdict(self) -> list[str]:
-        """What the figures say, in a sentence for each of the few that decide."""
-        found: dict[str, str] = {}
+    def tiles(self) -> list[Tile]:
+        """What the few figures that decide say."""
+        found: dict[str, Tile] = {}
         for row in VERDICTS:
             measure, limit = MEASURES[row["key"]], float(row["limit"])
             value, real = (self.averages.get(name, {}).get(measure.key) for name in ("", RECORDING))
             if value is None or row["key"] in found or (value < limit if measure.better == "high" else value > limit):
                 continue
-            found[row["key"]] = f"{row['words']}: {measure.name} {measure.show(value)} {measure.unit}".rstrip()
-            apart = self.differences.get(RECORDING, {}).get(measure.key)
-            if apart is not None and real:
-                side = "better than" if (apart.value > 0) == (measure.better == "high") else "worse than"
-                how = f"clearly {side}" if apart.is_clear else "not clearly different from"
-                found[row["key"]] += f", {how} the recordings' {measure.show(real)}"
+            beside, apart = "", self.differences.get(RECORDING, {}).get(measure.key)
+            if apart is not None and real is not None:
+                is_better = (apart.value > 0) == (measure.better == "high")
+                how = "no clear difference" if not apart.is_clear else f"clearly {'worse' if is_better else 'better'}"
+                beside = f"recordings {measure.show(real)}, {how}"
+            shown = f"{measure.show(value)} {measure.unit}".rstrip()
+            found[row["key"]] = Tile(row["title"], measure, shown, row["grade"], row["words"], beside)
         return [*found.values()]
 
     @property
     def rows(self) -> list[Row]:
         """A heading, and the averages by measure."""
-        rows: list[Row] = [("average", SYNTHESIZED, *list(self.averages)[1:])]
-        return rows + [(one, *map(one.cell, self._of(self.averages, one))) for one in self.measures]
+        rows: list[Row] = [("average", SYNTHESIZED, *[*self.averages][1:])]
+        return rows + [(one, *(one.cell(own[one.key]) for own in self.averages.values())) for one in self.measures]
 
     @property
     def difference_rows(self) -> list[Row]:
-        """A heading, and the differences by measure; only the heading if there are none."""
-        rows: list[Row] = [(f"difference, {CONFIDENCE} % interval", *(f"to {name}" for name in self.differences))]
-        for one in self.measures:
-            found = self._of(self.differences, one)
-            rows += [(one, *(apart.show(one) if apart else "-" for apart in found))] if any(found) else []
-        return rows
-
-    def _of(self, values: Mapping[str, Mapping[str, T]], measure: Measure) -> list[T | None]:
-        return [found.get(measure.key) for found in values.values()]
+        """A heading, and the differences by measure; nothing if there are none."""
+        rows: list[Row] = [(f"difference ({CONFIDENCE} %)", *(f"to {name}" for name in self.differences))]
+        found = ((one, [own.get(one.key) for own in self.differences.values()]) for one in self.measures)
+        rows += [(one, *(apart.show(one) if apart else "-" for apart in row)) for one, row in found if any(row)]
+        return rows if len(rows) > 1 else []
 
 
-def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settings: dict[str, Any]) -> None:
+def save_results(
+    path: Path, results: Sequence[Result], summary: Summary, *, n_listed: int, settings: dict[str, Any]
+) -> None:
     """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
     absent = dict.fromkeys([*MEASURES, "work"])
     rows = []
@@ -220,11 +223,11 @@ def save_results(path: Path, results: Sequence[Result], *, n_listed: int, settin
         del row["figures"], row["key"], row["embedding"]
         row["beside"] = {one.name: {"heard": one.heard} | absent | one.figures for one in result.beside}
         rows.append(row)
-    summary = Summary.of(results)
-    means = {"averages": summary.averages.pop(""), "averages_beside": summary.averages}
+    found = asdict(summary)
+    means = {"averages": found["averages"].pop(""), "averages_beside": found["averages"]}
     done = {"n_done": len(results), "n_listed": n_listed, "stopped": len(results) < n_listed}
-    apart = {"differences": asdict(summary)["differences"]}
-    write_json(path, {"settings": settings, "extent": done, **means, **apart, "utterances": rows})
+    values = {"settings": settings, "extent": done, **means, "differences": found["differences"], "utterances": rows}
+    write_json(path, values)
 
 
 def read_journal(path: Path) -> dict[str, Result]:
@@ -243,9 +246,10 @@ def add_to_journal(path: Path, result: Result) -> None:
         file.write(f"\n{json.dumps(asdict(result))}")
 
 
-def save_page(folder: Path, results: Sequence[Result], *, n_listed: int, title: str, facts: Mapping[str, Any]) -> None:
+def save_page(
+    folder: Path, results: Sequence[Result], summary: Summary, *, n_listed: int, title: str, facts: Mapping[str, Any]
+) -> None:
     """Write an HTML page that refers to the sounds and plots beside it."""
-    summary = Summary.of(results)
     anchors = {result.name: Link(result.name, f"u{number}") for number, result in enumerate(results)}
     main = [one for one in summary.measures if one.is_main]
     files = ({kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results)

@@ -15,9 +15,10 @@ from common.cli import toolkit_version
 
 ROOT = Path(__file__).parents[2]
 NAME = "speech-toolkit"
-_FILES = {name: (ROOT / "common/pages" / name).read_text("utf-8") for name in ("palette.css", "style.css", "sort.js")}
-PALETTE, SCRIPT = _FILES["palette.css"], _FILES["sort.js"]  # the colors as CSS variables, light and dark
-STYLESHEET = PALETTE + _FILES["style.css"]  # of all pages
+PALETTE, _STYLE, SCRIPT = (
+    Path(__file__).with_name(name).read_text("utf-8") for name in ("palette.css", "style.css", "sort.js")
+)
+STYLESHEET = PALETTE + _STYLE  # of all pages; the palette has the colors as CSS variables, light and dark
 TEMPLATES = Environment(  # of all rooms, by their paths below common/
     loader=FileSystemLoader(ROOT / "common"),
     autoescape=True,

@@ -1,12 +1,10 @@
 """Measured quantities, and the cells of tables that show them on pages and on the terminal."""
 
 import csv
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from common.options import words_of_value
 
@@ -36,7 +34,7 @@ class Measure:
     key: str  # in the JSON
     name: str
     unit: str = ""
-    form: str | Callable[[float], str] = ".1f"  # how a value is shown
+    form: str = ".1f"  # how a value is shown
     meaning: str = ""  # shown on hover and in the glossary
     better: str = ""  # "low" or "high"; empty: no value is worse than another
     scale: float = 1.0  # from the JSON's unit to the one shown: 100 for %
@@ -48,29 +46,11 @@ class Measure:
 
     def show(self, value: float | None) -> str:
         """A value as text; a hyphen where there is none."""
-        if value is None:
-            return "-"
-        return self.form(value) if callable(self.form) else format(value * self.scale, self.form)
+        return "-" if value is None else format(value * self.scale, self.form)
 
     def cell(self, value: float | None) -> Number:
         """A value in a table."""
         return Number(self.show(value), value=value)
-
-
-@dataclass(frozen=True)
-class Recording:
-    """A recording to listen to."""
-
-    name: str
-    text: str
-    figure: str  # what is to be said of it
-    address: str  # as `player_address`
-
-
-def player_address(folder: Path, name: str, *, page: Path) -> str:
-    """The address for ``page`` of a recording in a corpus's ``folder``, or of that of a mel; "" where there is none."""
-    path = folder / (Path("wavs", *Path(name).parts[1:]).with_suffix(".wav") if name.endswith(".pt") else name)
-    return quote(os.path.relpath(path, page.parent)) if path.is_file() else ""
 
 
 Cell = str | Measure | Link
@@ -97,8 +77,8 @@ def cells(measures: Iterable[Measure], figures: Mapping[str, float | None]) -> t
 def setting_rows(settings: Mapping[str, Any]) -> list[Row]:
     """Settings by name, their values in words."""
     words = {"None": "default", "True": "yes", "False": "no"}
-    texts = {name: words_of_value(one) for name, one in settings.items()}
-    return [(name.replace("_", " "), words.get(text, text)) for name, text in texts.items()]
+    texts = ((name.replace("_", " "), words_of_value(one)) for name, one in settings.items())
+    return [(name, words.get(text, text)) for name, text in texts]
 
 
 def text_table(rows: Sequence[Row]) -> list[str]:

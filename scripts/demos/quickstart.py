@@ -19,7 +19,7 @@ from common.audio.wav import load_wav, save_wav
 from common.checkpoints.checkpoint import checkpoint_path
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.evaluation.metrics import compare_speech
+from common.evaluation.metrics import Clip, aligned
 from common.options import add_options, option, read_options
 from common.synthesis.phrases import read_phrases
 from common.synthesis.utterances import Phrase
@@ -90,7 +90,7 @@ def measure(output: Path, phrases: list[Phrase]) -> float:
         wave = load_wav(output / phrase.output, sampling_rate=spoken.sampling_rate).numpy()
         reference = output / "reference" / phrase.output
         save_wav(reference, torch.from_numpy(spoken.wave), sampling_rate=spoken.sampling_rate)
-        found = compare_speech(spoken.wave, wave, sampling_rate=spoken.sampling_rate)
+        found = aligned(*(Clip(one, spoken.sampling_rate) for one in (spoken.wave, wave))).distance
         distances.append([found["mcd_db"], found["f0_rmse_hz"], found["f0_rmse_cents"], 100 * found["voicing_error"]])
     mcd, hz, cents, voicing = np.nanmean(distances, axis=0)  # a phrase may have no pitch to compare
     print(f"mean distortion {mcd:.2f} dB, F0 error {hz:.1f} Hz ({cents:.0f} cents), voicing error {voicing:.1f} %")
