@@ -23,7 +23,7 @@ from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
 SHIPPED = {
-    model: launch.shipped(f"voices/{name}-small.pt") for model, name in (("FastPitch", "lj"), ("Harmonic", "vocoder"))
+    model: launch.shipped(f"voices/{name}-small.pt") for model, name in (("FastPitch", "en"), ("Harmonic", "vocoder"))
 }
 
 

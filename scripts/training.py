@@ -255,7 +255,7 @@ def train_voices(own: ShippedSettings, given: Given) -> None:
         cache = options(pitch_cache=output / "pitch_cache")
         base = _train(own, "base", "base", own.base_epochs, [*_BASE.split(), *cache], bs=8)
         chosen = [*_FINE_TUNING.split(), *cache, "--from-checkpoint", base]
-        _strip("bfloat16", _train(own, "lj", "lj", own.voice_epochs, chosen, bs=4), own.voices / "lj-small.pt")
+        _strip("bfloat16", _train(own, "lj", "lj", own.voice_epochs, chosen, bs=4), own.voices / "en-small.pt")
     measuring = [own.voices / "vocoder-small.pt", data / "held_back.txt", "--dataset-path", data]
     launch.print_next("to measure the vocoder", ["bash", "scripts/evaluate_voice.sh", *measuring])
 

@@ -29,7 +29,7 @@ def test_paths_start_from_the_callers_folder(tmp_path: Path):
     assert (str(args.dataset_path), str(args.output)) == ("my_voice", "output")
     assert str(args.training_files[0]).startswith("filelists/my_voice_")
     commands = dry_run_in(tmp_path, "finetune_voice.sh", "my_voice")
-    assert commands[1][commands[1].index("--from-checkpoint") + 1] == str(ROOT / "voices/lj-small.pt")
+    assert commands[1][commands[1].index("--from-checkpoint") + 1] == str(ROOT / "voices/en-small.pt")
     (words,) = dry_run_in(tmp_path, "inference_example.sh", FASTPITCH="mine.pt")
     assert words[words.index("--input") + 1] == str(ROOT / "phrases/devset10.tsv")
     assert words[words.index("--fastpitch") + 1] == "mine.pt"

@@ -338,9 +338,9 @@ print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM"
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not (ROOT / "voices/lj-small.pt").is_file(), reason="no weights")
+@pytest.mark.skipif(sys.platform != "linux" or not (ROOT / "voices/en-small.pt").is_file(), reason="no weights")
 def test_the_shipped_voice_speaks_without_pytorch_in_little_memory(tmp_path: Path):
-    for name in ("lj-small", "vocoder-small"):
+    for name in ("en-small", "vocoder-small"):
         checkpoint_tools.export([str(ROOT / f"voices/{name}.pt"), "-o", str(tmp_path / f"{name}.onnx")])
     words = [str(SPEAKER), "Hello there."]
     run = subprocess.run([sys.executable, "-c", MEMORY, *words], cwd=tmp_path, capture_output=True, text=True)
@@ -361,4 +361,4 @@ def test_the_speaker_without_pytorch_names_symbols_that_the_voice_lacks(folder: 
     run = subprocess.run(words, cwd=folder, capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (1, "error: the voice does not know '5'\n")
     run = subprocess.run([*words[:2], "5 apples"], cwd=folder, capture_output=True, text=True)
-    assert (run.returncode, run.stderr) == (1, "error: lj-small.onnx: no such file; scripts/export_model.sh makes it\n")
+    assert (run.returncode, run.stderr) == (1, "error: en-small.onnx: no such file; scripts/export_model.sh makes it\n")

@@ -24,7 +24,7 @@ CLIP = "LJ001-0074"  # held back from the shipped voice's training
 @pytest.fixture(scope="module")
 def voice() -> Voice:
     """The shipped voice, whose vocoder says exactly the pitch that it is told."""
-    voice = load_voice(VOICES / "lj-small.pt", vocoder=VOICES / "vocoder-small.pt")
+    voice = load_voice(VOICES / "en-small.pt", vocoder=VOICES / "vocoder-small.pt")
     return voice.with_synthesizer(vocoder_pitch="voice")
 
 
@@ -126,7 +126,7 @@ def test_a_recording_is_of_one_text(other: list[str]):
 def test_the_shell_says_a_text_like_a_recording_of_any_kind(voice: Voice, tmp_path: Path):
     wave = voice.speak("Hello there.", pace=0.7).wave
     soundfile.write(tmp_path / "me.flac", wave.numpy(), 22050)
-    models = ["--fastpitch", str(VOICES / "lj-small.pt"), "--harmonic", str(VOICES / "vocoder-small.pt")]
+    models = ["--fastpitch", str(VOICES / "en-small.pt"), "--harmonic", str(VOICES / "vocoder-small.pt")]
     words = ["--text", "Hello there.", "-o", str(tmp_path / "out.wav"), "--save-prosody"]
     assert inference.main([*models, *words, "--like", str(tmp_path / "me.flac")]) == 0
     said, _ = soundfile.read(tmp_path / "out.wav")

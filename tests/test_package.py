@@ -83,7 +83,7 @@ def test_the_installed_command_speaks_exports_and_lists_from_any_folder(speech: 
     with wave.open(str(tmp_path / "hello.wav")) as sound:
         assert sound.getnframes() > 0.3 * sound.getframerate()
     (line,) = speech("speech", "voices").splitlines()
-    assert "lj-small.pt: FastPitch, en" in line
+    assert "en-small.pt: FastPitch, en" in line
     speech("speech", "export", line.partition(": ")[0], "--format", "safetensors", "-o", "voice.safetensors")
     assert (tmp_path / "voice.safetensors").stat().st_size > 1e6
     assert "lj_audio" not in speech("speech", "inspect", "voice.safetensors")

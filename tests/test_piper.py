@@ -90,9 +90,9 @@ def test_the_description_is_what_piper_reads(tmp_path: Path):
     assert known["^"] == known["$"] == [1] and known["_"] == [0] and "sil" not in known
 
 
-@pytest.mark.skipif(not (ROOT / "voices/lj-small.pt").is_file(), reason="voices/ holds no weights")
+@pytest.mark.skipif(not (ROOT / "voices/en-small.pt").is_file(), reason="voices/ holds no weights")
 def test_the_shipped_voice_is_spoken_by_both_packages(tmp_path: Path):
-    voice, vocoder = ROOT / "voices/lj-small.pt", ROOT / "voices/vocoder-small.pt"
+    voice, vocoder = ROOT / "voices/en-small.pt", ROOT / "voices/vocoder-small.pt"
     words = ["--vocoder", str(vocoder), "--format", "piper", "-o", str(tmp_path / "lj.onnx")]
     checkpoint_tools.export([str(voice), *words])
     expected = load_voice(voice, vocoder, device="cpu").speak(SENTENCE).wave.numpy()

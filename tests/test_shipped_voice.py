@@ -96,7 +96,7 @@ def test_load_voice_and_the_server_use_them(filled: Path, capsys):
     assert voice.synthesizer.vocoder.name == "hifigan" and voice.speak("good day.").duration > 0
     assert load_voice(vocoder=filled / loading.VOCODER, device="cpu").synthesizer.vocoder.name == "hifigan"
     models = load_models(["--cpu"])
-    assert models.voice_name == "lj-small" and models.voice.synthesizer.vocoder.name == "hifigan"
+    assert models.voice_name == "en-small" and models.voice.synthesizer.vocoder.name == "hifigan"
     assert "no voice is given" in capsys.readouterr().out
 
 
@@ -123,7 +123,7 @@ def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own
     (tmp_path / "voices").mkdir()
     for name in (loading.VOICE, loading.VOCODER):
         (tmp_path / "voices" / name).touch()
-    assert found(harmonic="mine.pt") == "--fastpitch voices/lj-small.pt --harmonic mine.pt"
+    assert found(harmonic="mine.pt") == "--fastpitch voices/en-small.pt --harmonic mine.pt"
     assert "--harmonic voices/vocoder-small.pt" in found(model="Harmonic")
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()

@@ -269,7 +269,7 @@ def test_finetune_voice_sh_of_a_dataset_alone_starts_from_the_shipped_voice(tmp_
     training.parent.mkdir(parents=True)
     training.write_text("wavs/a.wav|Text.|anna\n" * (clips - set_apart))
     args = training_options(dry_run("scripts/finetune_voice.sh", tmp_path, **variables)[1])
-    assert (args.from_checkpoint, args.batch_size, args.epochs) == (Path("voices/lj-small.pt"), batch, epochs)
+    assert (args.from_checkpoint, args.batch_size, args.epochs) == (Path("voices/en-small.pt"), batch, epochs)
 
 
 def run_slurm(folder: Path, *words: str, status: int = 0, **variables: str) -> tuple[int, list[str]]:

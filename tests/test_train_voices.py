@@ -32,7 +32,7 @@ def test_all_stages_are_commands_that_train_py_takes(tmp_path: Path):
     voice[voice.index("--from-checkpoint") + 1] = str(checkpoint)
     assert training_options(voice).training_files == [tmp_path / "data/lj_train.txt"]
     stripped = [words for words in commands if "strip" in words]
-    shipped = [("float16", "voices/vocoder-small.pt"), ("bfloat16", "voices/lj-small.pt")]
+    shipped = [("float16", "voices/vocoder-small.pt"), ("bfloat16", "voices/en-small.pt")]
     assert [(words[-3], words[-1]) for words in stripped] == shipped
 
 

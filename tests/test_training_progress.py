@@ -206,7 +206,7 @@ def test_the_shipped_voice_finds_exchanged_transcripts_among_real_clips(shared_d
     texts |= {row[0]: other[-1] for row, other in zip(exchanged, exchanged[1:] + exchanged[:1])}
     (tmp_path / "list.txt").write_text("".join(f"wavs/{clip}.wav|{text}\n" for clip, text in texts.items()))
     words = ["--report", "-d", str(tmp_path), "--wav-text-filelist", str(tmp_path / "list.txt"), "--num-workers", "1"]
-    assert extract_mels.main([*words, "--report-checkpoint", "voices/lj-small.pt"]) == 0
+    assert extract_mels.main([*words, "--report-checkpoint", "voices/en-small.pt"]) == 0
     worst = capsys.readouterr().out.partition("Transcripts to check first")[2].splitlines()[1:11]
     assert sum(any(row[0] in line for row in exchanged) for line in worst) == 8
 

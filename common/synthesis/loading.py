@@ -29,7 +29,7 @@ from common.text.options import TextOverrides, overridden
 
 GRIFFIN_LIM = "no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough"  # if none is shipped
 VOICES = Path(__file__).resolve().parents[2] / "voices"
-VOICE, VOCODER = "lj-small.pt", "vocoder-small.pt"
+VOICE, VOCODER = "en-small.pt", "vocoder-small.pt"
 _TEXTS = ("One, two, three, four, five.", "The others come later.")  # to calibrate with
 _CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer makes of them in memory
 

@@ -1,6 +1,6 @@
 """Speaks with a FastPitch and a HiFi-GAN or Harmonic in ONNX, of export_model.sh, by numpy and onnxruntime.
 
-    python onnx_speaker.py lj-small.onnx vocoder-small.onnx "Hello there." -o hello.wav --pace 1.1
+    python onnx_speaker.py en-small.onnx vocoder-small.onnx "Hello there." -o hello.wav --pace 1.1
 
 An example for programs without PyTorch, which may copy this file. A voice of eSpeak NG's phones (symbol set espeak)
 reads text, with phones in braces ("{h ə l ˈoʊ}"), by the package espeakng-loader. The toolkit's cleaners write out its
@@ -159,7 +159,7 @@ def main() -> None:
     """Speak one text into a WAV file of 16-bit integers."""
     parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
     own = "(default: %(default)s, of the shipped one)"
-    parser.add_argument("voice", nargs="?", default="lj-small.onnx", help=f"FastPitch in ONNX {own}")
+    parser.add_argument("voice", nargs="?", default="en-small.onnx", help=f"FastPitch in ONNX {own}")
     text = f"HiFi-GAN or Harmonic in ONNX, of the same mels {own}"
     parser.add_argument("vocoder", nargs="?", default="vocoder-small.onnx", help=text)
     parser.add_argument("text", help="text, with phones in braces, or phones")
