@@ -51,7 +51,7 @@ def test_a_server_speaks_the_same_with_either_engine(both: list[ServedModels]):
         expected, made = (speak(one.voice) for one in both)
         assert expected.abs().max() > 1e-3
         torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
-    expected, made = (one.of_request(seed=5, vocoder_pitch=None).voice.speak("a b c").wave for one in both)
+    expected, made = (one.voice_of_request(seed=5, vocoder_pitch=None).speak("a b c").wave for one in both)
     torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
 
 

@@ -47,9 +47,9 @@ def test_a_voices_pitch_and_energy_are_drawn_over_the_frames_of_each_symbol_of_i
     for row in range(2):
         draw(result(row, output))
     first, second = shown
-    assert (first["title"], first["symbols"], first["path"]) == ("Bee?", ["b", "i"], Path("x.png"))
-    assert second["symbols"] == ["b", "_", "i"]
-    assert second["durations"].tolist() == [20, 0, 40]
+    assert (first["title"], first["symbols"], first["path"]) == ("Bee?", ["", "b", "i", ""], Path("x.png"))
+    assert second["symbols"] == ["", "b", "_", "i", ""]
+    assert second["durations"].tolist() == [0, 20, 0, 40, 0]
     assert torch.equal(first["curves"][plots.PITCH]["model"], torch.tensor([100.0] * 30 + [110.0] * 10))
     assert torch.equal(second["curves"][plots.PITCH]["model"], torch.tensor([200.0] * 20 + [0.0] * 40))
     assert torch.equal(second["curves"]["energy"]["model"], torch.tensor([3.0] * 20 + [5.0] * 40))

@@ -103,7 +103,7 @@ def a_clone_holds_every_file_that_is_named(walk: Walk, command: str, folder: Pat
     names = files_named(seed(0))
     assert "platform/DGXA100_FastPitch_TF32_8GPU.sh" in names
     assert [name for name in names if not (walk.project / name).is_file()] == []
-    for name in ("model", "options", "data_function", "loss_function"):
+    for name in ("model", "arg_parser", "data_function", "loss_function"):
         assert (walk.project / f"fastpitch/{name}.py").is_file() and (walk.project / f"waveglow/{name}.py").is_file()
 
 
