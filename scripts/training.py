@@ -2,9 +2,9 @@
 
 import itertools
 import re
+import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_lines, write_text
 from common.importing.options import SPEAKERS, name_import
 from scripts import launch, train
+from scripts.corpora import prepare_dataset
 from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import MODELS, Given, GpuSettings, count, cuda, options, python, script, setting
 from scripts.speaking import SHIPPED, find_newest
-from scripts.train import CorpusSettings, TrainSettings, training_options
+from scripts.train import CorpusSettings, TrainSettings, list_path, training_options
 
 _UPDATES = 1000  # of a voice that is fine-tuned: minutes on a CPU
 _SET_APART = (6, 2, 20)  # of a new voice's clips: one of so many, at least, at most
@@ -139,6 +140,11 @@ class TeacherSettings(CorpusSettings):
 @script(TeacherSettings, [ComputingOptions, EmaOptions])
 def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
     """Make a generator's mels of a corpus."""
+    launch.exec_or_print(mels_command(own, given))
+
+
+def mels_command(own: TeacherSettings, given: Given) -> list[str | Path]:
+    """The command that makes a generator's mels of a corpus."""
     checkpoint = own.fastpitch or find_newest("FastPitch")
     chosen = options(checkpoint=checkpoint, dataset_path=own.dataset_path or train.find_ljspeech())
     if own.train_filelist:
@@ -147,7 +153,7 @@ def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
         chosen += ["--lists", own.filelists / own.name]
     chosen += options(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
     program = [python(), launch.program("extract_mels.py")]
-    launch.exec_or_print([*program, *chosen, "--resume", *given.passed, *cuda(own), *given.words])
+    return [*program, *chosen, "--resume", *given.passed, *cuda(own), *given.words]
 
 
 @dataclass(frozen=True)
@@ -205,67 +211,70 @@ def list_digits(recordings: Path, output: Path) -> None:
         print(f"{output / name}.txt: {len(rows)} recordings", flush=True)
 
 
-_STAGES = ("data", "vocoder", "voice")
-# What all trainings of the shipped voice have, and its network.
-_VOICE = "--learned-alignment --amp --grad-clip-thresh 5 --ema-decay 0.99 --optimizer adam"
-_NETWORK = "--in-fft-n-layers 4 --out-fft-n-layers 4 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384 "
-_NETWORK += "--symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-output-size 192 --mean-mel-bias "
-_NETWORK += "--g2p espeak --g2p-language en-us"
-_BASE = f"{_VOICE} --learning-rate 1.4e-2 --energy-conditioning --input-type phone --symbol-set espeak --n-speakers 4 "
-_BASE += "--warmup-steps 250 --epochs-per-checkpoint 1 --validation-interval 1 --kl-loss-start-epoch 2 "
-_BASE += f"--kl-loss-warmup-epochs 2 {_NETWORK}"
-_FINE_TUNING = f"{_VOICE} --n-speakers auto --learning-rate 7e-3 --warmup-steps 100 --epochs-per-checkpoint 10 "
-_FINE_TUNING += "--validation-interval 10 --kl-loss-start-epoch 0 --kl-loss-warmup-epochs 1"
+_STAGES = ("lists", "voice", "adversarial", "mels", "vocoder", "strip")
+# Options of train.py.
+_VOICE = "--n-speakers auto --optimizer adam --ema-decay 0.995 --grad-clip-thresh 5 --amp "
+_VOICE += "--kl-loss-start-epoch 0 --kl-loss-warmup-epochs 1"
+_FIRST = f"{_VOICE} --learning-rate 1.6e-2 --warmup-steps 250"
+_ADVERSARIAL = f"{_VOICE} --learning-rate 4e-3 --warmup-steps 100 --adversarial --adversarial-loss-scale 0.1 "
+_ADVERSARIAL += "--feature-loss-scale 1.0"
 
 
 @dataclass(frozen=True)
-class ShippedSettings(GpuSettings):
-    """How the shipped voice is made."""
+class ShippedSettings(CorpusSettings):
+    """How the shipped voices are made."""
 
-    dataset_path: Path | None = setting(train.DATASET_PATH, None, "corpus; empty: the published one")
+    name: str = setting("NAME", "voices", "first part of the lists' names")
     output_dir: Path = setting("OUTPUT_DIR", Path("output/voices"), "folder for the results")
-    held_back: tuple[str, ...] = setting(
-        "HELD_BACK", (), "its clips that are not trained on; empty: LJ001-0073 to 0080"
-    )
-    voices: Path = setting("VOICES", Path("voices"), "folder for the two files")
     stages: tuple[str, ...] = setting("STAGES", _STAGES, "what to do", choices=_STAGES)
-    vocoder_epochs: int = count("VOCODER_EPOCHS", 100, "epochs of the vocoder")
-    base_epochs: int = count("BASE_EPOCHS", 12, "epochs of the voice on embedded speakers and the recordings")
-    voice_epochs: int = count("VOICE_EPOCHS", 200, "epochs of its fine-tuning")
+    from_checkpoint: Path = setting("FROM_CHECKPOINT", SHIPPED["FastPitch"], "voice to begin with")
+    from_vocoder: Path = setting("FROM_VOCODER", SHIPPED["Harmonic"], "vocoder to begin with")
+    voice_epochs: int = count("VOICE_EPOCHS", 14, "epochs of the voice")
+    adversarial_epochs: int = count("ADVERSARIAL_EPOCHS", 15, "epochs of the voice against discriminators")
+    vocoder_epochs: int = count("VOCODER_EPOCHS", 4, "epochs of the vocoder, on the voice's mels")
 
 
-@script(ShippedSettings)
+@script(ShippedSettings, [ListOptions])
 def train_voices(own: ShippedSettings, given: Given) -> None:
-    """Train the voice and the vocoder that the project ships."""
-    output, data = own.output_dir, own.output_dir / "data"
-    if "data" in own.stages:
-        corpus = own.dataset_path or train.find_ljspeech()
-        if own.dataset_path:
-            launch.require(corpus, "no such folder; it holds wavs/ and metadata.csv")
-        elif not corpus.is_dir():
-            launch.run_or_print(["bash", launch.program("scripts/download_dataset.sh")])
-        chosen = ["-o", data, "--recordings", corpus, *(["--held-back", *own.held_back] if own.held_back else [])]
-        _run_once(data / "vocoder_train.txt", [python(), "-m", "scripts.datasets.voice_data", *chosen])
-    if "vocoder" in own.stages:
-        settings = ["--epochs-per-checkpoint", "5"]
-        _strip(
-            "float16", _train(own, "vocoder", "vocoder", own.vocoder_epochs, settings), own.voices / "vocoder-small.pt"
-        )
+    """Train a voice and its vocoder as the shipped ones are trained."""
+    output = own.output_dir
+    own = replace(own, filelists=output / "filelists", dataset_path=own.dataset_path or train.find_ljspeech())
+    if "lists" in own.stages and own.train_filelist is None:
+        made = {"FEATURES": "false", "DATASET_PATH": own.dataset_path, "NAME": own.name, "FILELISTS": own.filelists}
+        prepare_dataset.start({"N_TEST": "0", **given.environ} | {name: str(value) for name, value in made.items()}, [])
+    lists = [own.train_filelist or list_path(own, "audio_text", "train")]
+    lists.append(own.val_filelist or (lists[0] if own.train_filelist else list_path(own, "audio_text", "val")))
+    own = replace(own, train_filelist=lists[0], val_filelist=lists[1])
+    voice = output / f"voice/FastPitch_checkpoint_{own.voice_epochs}.pt"
+    adversarial = output / f"adversarial/FastPitch_checkpoint_{own.adversarial_epochs}.pt"
+    vocoder = output / f"vocoder/Harmonic_checkpoint_{own.vocoder_epochs}.pt"
     if "voice" in own.stages:
-        cache = options(pitch_cache=output / "pitch_cache")
-        base = _train(own, "base", "base", own.base_epochs, [*_BASE.split(), *cache], bs=8)
-        chosen = [*_FINE_TUNING.split(), *cache, "--from-checkpoint", base]
-        _strip("bfloat16", _train(own, "lj", "lj", own.voice_epochs, chosen, bs=4), own.voices / "lj-small.pt")
-    measuring = [own.voices / "vocoder-small.pt", data / "held_back.txt", "--dataset-path", data]
-    launch.print_next("to measure the vocoder", ["bash", "scripts/evaluate_voice.sh", *measuring])
+        _train(own, voice, own.from_checkpoint, own.voice_epochs, _FIRST)
+    if "adversarial" in own.stages:
+        _train(own, adversarial, voice, own.adversarial_epochs, _ADVERSARIAL)
+    if "mels" in own.stages:
+        teacher = TeacherSettings(own.num_gpus, dataset_path=own.dataset_path, train_filelist=lists[0])
+        teacher = replace(teacher, val_filelist=lists[1], fastpitch=adversarial, output_dir=output / "mels")
+        launch.run_or_print(mels_command(teacher, Given([], [], {})))
+    if "vocoder" in own.stages:
+        words = f"--learning-rate 4e-4 --input-mels-dir {shlex.quote(str(output / 'mels'))}"
+        _train(own, vocoder, own.from_vocoder, own.vocoder_epochs, words)
+    if "strip" in own.stages:
+        _strip("bfloat16", adversarial, output / "voice.pt")
+        _strip("float16", vocoder, output / "vocoder.pt")
 
 
-def _run_once(file: Path, command: Sequence[str | Path]) -> None:
-    """Run a command unless the file that it makes is there."""
-    if file.is_file() and not launch.dry_run():
-        print(f"{file} is there", flush=True)
-    else:
-        launch.run_or_print(command)
+def _train(own: ShippedSettings, checkpoint: Path, initial: Path, epochs: int, words: str) -> None:
+    """Train up to a checkpoint, unless it is there."""
+    if checkpoint.is_file() and not launch.dry_run():
+        print(f"{checkpoint} is there", flush=True)
+        return
+    fields = {one: getattr(own, one) for one in ("num_gpus", "cpu", "cuda", "dataset_path", "name", "filelists")}
+    lists = {"train_filelist": own.train_filelist, "val_filelist": own.val_filelist}
+    model = checkpoint.name.partition("_")[0]
+    settings = TrainSettings(**fields, **lists, model=model, output_dir=checkpoint.parent, bs=8, learned="true")
+    chosen = options(from_checkpoint=initial, epochs=epochs, epochs_per_checkpoint=1, keep_checkpoints=2)
+    launch.run_or_print(train.command(settings, Given([], [], {}), *chosen, *shlex.split(words), "--resume"))
 
 
 def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
@@ -273,28 +282,6 @@ def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     if not launch.dry_run():
         file.unlink(missing_ok=True)
     launch.run_or_print([python(), "-m", "scripts.checkpoint_tools", "strip", "--dtype", dtype, checkpoint, file])
-
-
-def _train(
-    own: ShippedSettings, name: str, lists: str, epochs: int, words: Sequence[str | Path], bs: int | None = None
-) -> Path:
-    """Train in the folder ``name`` on lists of that name; returns the last epoch's checkpoint."""
-    model, data = "Harmonic" if name == "vocoder" else "FastPitch", own.output_dir / "data"
-    validation = data / f"{'lj' if lists == 'base' else lists}_val.txt"
-    settings = TrainSettings(
-        num_gpus=str(launch.number_of_gpus(own, 1)),
-        model=model,
-        dataset_path=data,
-        output_dir=own.output_dir / name,
-        train_filelist=data / f"{lists}_train.txt",
-        val_filelist=validation,
-        bs=bs,
-        learned="true",
-    )
-    chosen = [*options(epochs=epochs, keep_checkpoints=2), *words, "--resume"]
-    checkpoint = own.output_dir / name / f"{model}_checkpoint_{epochs}.pt"
-    _run_once(checkpoint, train.command(settings, Given([], [], {}), *chosen))
-    return checkpoint
 
 
 @dataclass(frozen=True)
