@@ -21,7 +21,6 @@ from scripts.launch import (
     exec_or_print,
     note,
     options,
-    program,
     python,
     require,
     run_or_print,
@@ -145,7 +144,7 @@ def _extract(own: PrepareSettings, corpus: Path, features: str, splits: list[str
     recordings = [list_path(own, "audio_text", split) for split in splits]
     lists = [list_path(own, columns, split) for split in splits]  # the first one's pitch statistics normalize all
     files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *options(audio_config=own.audio_config)]
-    run_or_print([python(), program("extract_mels.py"), "--dataset-path", corpus, *files, *chosen])
+    run_or_print([python(), launch.shipped("extract_mels.py"), "--dataset-path", corpus, *files, *chosen])
     settings = []  # by which train.sh reads the text; a Tacotron 2 says its own
     if features == "mels" and own.language:
         settings = [f"LANGUAGE={own.language}"]
@@ -198,7 +197,7 @@ class ArchiveSettings:
 def download_dataset(own: ArchiveSettings, given: Given) -> None:
     """Download LJSpeech, or another corpus in its layout."""
     corpus = own.dataset_path or train.find_ljspeech()
-    checksum = own.checksum or (None if given.empty("DATASET_SHA256") else _LJSPEECH_SHA256)
+    checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
     _download(own.archive, corpus, "metadata.csv", checksum)
     _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
     launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])

@@ -18,7 +18,7 @@ from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts import launch
-from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, program, python, require, script, setting
+from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, python, require, script, setting
 from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
@@ -157,7 +157,7 @@ def inference_example(own: ExampleSettings, given: Given) -> None:
         chosen = [*options(input=own.phrases, output=output, dataset_path=own.dataset_path), *own.words]
         if own.waveglow or own.hifigan:
             chosen += options(denoising_strength=0.01 if own.waveglow else 0.005)
-    command = [python(), program("inference.py"), *chosen, *given.passed, *cuda(own), *given.words]
+    command = [python(), launch.shipped("inference.py"), *chosen, *given.passed, *cuda(own), *given.words]
     launch.exec_or_print(command)
 
 
@@ -199,11 +199,11 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
         print(manifest, flush=True)
         output = own.output_dir / f"{manifest.stem}.json"
         chosen = [*options(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
-        launch.run_or_print([python(), program("inference.py"), *chosen, *given.options])
+        launch.run_or_print([python(), launch.shipped("inference.py"), *chosen, *given.options])
 
 
 @script(VoiceSettings, [ComputingOptions, EmaOptions])
 def serve(own: VoiceSettings, given: Given) -> None:
     """Serve a voice; serve.py reads SPEECH_API_KEY, the key that clients must send, itself."""
     chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]
-    launch.exec_or_print([python(), program("serve.py"), *chosen, *given.options])
+    launch.exec_or_print([python(), launch.shipped("serve.py"), *chosen, *given.options])

@@ -93,7 +93,7 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         )
     chosen += options(batch_size=bs, gradient_accumulation_steps=own.accumulation) + ["--cuda"] * min(n_gpus, 1)
     output = options(model=own.model, output=own.output_dir or Path("output"))
-    return [*processes, launch.program("train.py"), *output, *chosen, *words]
+    return [*processes, launch.shipped("train.py"), *output, *chosen, *words]
 
 
 def _lists_of_librispeech(own: TrainSettings, given: Given) -> list[str | Path]:
@@ -102,7 +102,7 @@ def _lists_of_librispeech(own: TrainSettings, given: Given) -> list[str | Path]:
     published = [librispeech_manifest(corpus, f"train-{name}") for name in ("clean-100", "clean-360", "other-500")]
     training = own.train_manifests or published
     validation = own.val_manifest or [librispeech_manifest(corpus, "dev-clean")]
-    none = ["--keep-milestones"] if given.empty("KEEP_MILESTONES") else []
+    none = ["--keep-milestones"] if given.environ.get("KEEP_MILESTONES") == "" else []
     return [*options(dataset_path=corpus), "--training-files", *training, "--validation-files", *validation, *none]
 
 

@@ -152,8 +152,8 @@ def mels_command(own: TeacherSettings, given: Given) -> list[str | Path]:
     else:
         chosen += ["--lists", own.filelists / own.name]
     chosen += options(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
-    program = [python(), launch.program("extract_mels.py")]
-    return [*program, *chosen, "--resume", *given.passed, *cuda(own), *given.words]
+    chosen = [python(), launch.shipped("extract_mels.py"), *chosen]
+    return [*chosen, "--resume", *given.passed, *cuda(own), *given.words]
 
 
 @dataclass(frozen=True)
@@ -183,11 +183,11 @@ def train_digits(own: DigitSettings, given: Given) -> None:
     chosen += options(keep_milestones=epochs, samples_interval=epochs)
     if not launch.dry_run():
         list_digits(recordings, output)
-    launch.run_or_print([python(), launch.program("train.py"), *chosen, *given.passed, *cuda(own), *given.words])
+    launch.run_or_print([python(), launch.shipped("train.py"), *chosen, *given.passed, *cuda(own), *given.words])
     chosen = options(jasper=output / f"Jasper_checkpoint_{epochs}.pt", dataset_path=recordings)
     chosen += [*options(input=output / "test.txt", output=output / "transcripts.tsv"), "--ema", "--quiet", *cuda(own)]
     launch.run_or_print(
-        [python(), launch.program("inference.py"), *chosen, *launch.words_for(given.environ, ComputingOptions)]
+        [python(), launch.shipped("inference.py"), *chosen, *launch.words_for(given.environ, ComputingOptions)]
     )
 
 
@@ -255,7 +255,7 @@ def train_voices(own: ShippedSettings, given: Given) -> None:
     if "mels" in own.stages:
         teacher = TeacherSettings(own.num_gpus, dataset_path=own.dataset_path, train_filelist=lists[0])
         teacher = replace(teacher, val_filelist=lists[1], fastpitch=adversarial, output_dir=output / "mels")
-        launch.run_or_print(mels_command(teacher, Given([], [], {})))
+        launch.run_or_print(mels_command(teacher, Given()))
     if "vocoder" in own.stages:
         words = f"--learning-rate 4e-4 --input-mels-dir {shlex.quote(str(output / 'mels'))}"
         _train(own, vocoder, own.from_vocoder, own.vocoder_epochs, words)
@@ -274,7 +274,7 @@ def _train(own: ShippedSettings, checkpoint: Path, initial: Path, epochs: int, w
     model = checkpoint.name.partition("_")[0]
     settings = TrainSettings(**fields, **lists, model=model, output_dir=checkpoint.parent, bs=8, learned="true")
     chosen = options(from_checkpoint=initial, epochs=epochs, epochs_per_checkpoint=1, keep_checkpoints=2)
-    launch.run_or_print(train.command(settings, Given([], [], {}), *chosen, *shlex.split(words), "--resume"))
+    launch.run_or_print(train.command(settings, Given(), *chosen, *shlex.split(words), "--resume"))
 
 
 def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
@@ -320,7 +320,7 @@ def slurm_train(own: SlurmSettings, given: Given) -> None:
     # One task a GPU and no launcher between: each process gets a signal exactly once.
     # --wait lets slower processes save after the first has ended.
     command = ["srun", f"--ntasks-per-node={tasks_per_node}", f"--ntasks={n_tasks}", "--kill-on-bad-exit=0"]
-    command += ["--wait=120", "bash", "-c", _TASK, str(launch.program("scripts/train.sh")), *given.words]
+    command += ["--wait=120", "bash", "-c", _TASK, str(launch.shipped("scripts/train.sh")), *given.words]
     signal.signal(signal.SIGTERM, lambda *_: None)  # the processes get it from Slurm too; this one must outlive them
     status = subprocess.run(command, env=environ, check=False).returncode
     if status == 128 + signal.SIGTERM:  # stopped early with its state saved

@@ -3,14 +3,13 @@
 import random
 from collections import Counter
 from math import fsum
-from pathlib import Path
 
 import pytest
 
 from common.errors import InputError
 from scripts.datasets.choose_texts import choose_texts, find_phones, find_units, main, read_texts
+from scripts.datasets.embedded_corpus import SENTENCES
 
-SENTENCES = Path(__file__).parents[1] / "scripts/datasets/voice_sentences.txt"
 
 
 @pytest.fixture(scope="module")

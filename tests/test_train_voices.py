@@ -40,7 +40,9 @@ def test_all_stages_are_commands_that_train_py_takes(tmp_path: Path):
 
 
 def test_a_corpus_of_two_speakers_becomes_a_voice_that_speaks_and_finished_trainings_are_kept(tmp_path: Path):
-    (tmp_path / "sentences.txt").write_text("Good day.\nGood night.\nThe boat left the harbor early.\nIt rained.\nThe end.\n")
+    (tmp_path / "sentences.txt").write_text(
+        "Good day.\nGood night.\nThe boat left the harbor early.\nIt rained.\nThe end.\n"
+    )
     words = ["-o", str(tmp_path / "two"), "--sentences", str(tmp_path / "sentences.txt"), "--n-validation", "1"]
     embedded_corpus.main([*words, "--speakers", "low=20", "high=90"])
     (tmp_path / "two/speakers.txt").write_text("high\nlow\n")
