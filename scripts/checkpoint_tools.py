@@ -51,18 +51,23 @@ def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path
                     yield path, checkpoint
 
 
-def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Each partner with whether its mels are this checkpoint's, the fields that differ, and those taken to be equal."""
+def mels_fit(voice: "Checkpoint", vocoder: "Checkpoint") -> dict[str, Any]:
+    """Whether a vocoder reads a voice's mels, the fields that differ, and those taken to be equal."""
     from common.synthesis.vocoder import AudioContract
 
+    contract = AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
+    lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
+    equal = contract.unrecorded(voice.audio, assumed=voice.assumed)
+    return {"fits": not lines, "differs": lines, "taken_to_be_equal": equal}
+
+
+def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
+    """Each partner of a checkpoint, and whether it fits."""
     role = get_model(checkpoint.model).role
     found = []
     for path, other in checkpoints_in(folders, role=_PARTNER[role]) if role in _PARTNER else ():
-        voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
-        contract = AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
-        lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
-        fact = {"file": str(path), "model": other.model, "fits": not lines, "differs": lines}
-        found.append(fact | {"taken_to_be_equal": contract.unrecorded(voice.audio, assumed=voice.assumed)})
+        pair = (checkpoint, other) if role == "generator" else (other, checkpoint)
+        found.append({"file": str(path), "model": other.model, **mels_fit(*pair)})
     return found
 
 

@@ -18,11 +18,9 @@ from scripts.launch import (
     count,
     cuda,
     dry_run,
-    exec_or_print,
     note,
     options,
     python,
-    require,
     run_or_print,
     script,
     setting,
@@ -64,7 +62,9 @@ class PrepareSettings(CorpusSettings):
 @script(PrepareSettings, [ListOptions])
 def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     """Split a corpus into lists, and extract its features."""
-    corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
+    corpus = launch.require(
+        own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh"
+    )
     own, features, chosen = replace(own, dataset_path=corpus, language=_language(own, corpus)), own.features, options()
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
     has_text = (corpus / "metadata.csv").is_file() or texts.is_file()
@@ -99,9 +99,8 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
 
 def _language(own: PrepareSettings, corpus: Path) -> str | None:
     """LANGUAGE, or the language that the texts look like unless that is English, which a note names."""
-    lists = (list_path(own, "audio_text", "train"), corpus / "metadata.csv")
-    path = next((path for path in lists if path.is_file()), None)
-    if own.language or path is None:
+    path = corpus / "metadata.csv"
+    if own.language or not path.is_file():
         return own.language
     found = guess_language(line.split("|")[1] for line in read_lines(path) if "|" in line)
     if found in ("", "en"):
@@ -179,8 +178,8 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
     run_or_print([python(), "-m", "scripts.download_models", "corpus", *chosen])
 
 
-def _print_script(name: str, value: Path, default: Path, script: str) -> None:
-    launch.print_next("", [*([] if value == default else [f"{name}={value}"]), "bash", f"scripts/{script}.sh"])
+def _print_script(name: str, value: Path, script: str) -> None:
+    launch.print_next("", [f"{name}={value}", "bash", f"scripts/{script}.sh"])
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
     corpus = own.dataset_path or train.find_ljspeech()
     checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
     _download(own.archive, corpus, "metadata.csv", checksum)
-    _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
+    _print_script("DATASET_PATH", corpus, "prepare_dataset")
     launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
 
 
@@ -222,7 +221,7 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     for subset in own.subsets or LIBRISPEECH:
         checksum = LIBRISPEECH[subset] if own.verify else None
         _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
-    _print_script("DATASET_PATH", own.dataset_path, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
+    _print_script("DATASET_PATH", own.dataset_path, "preprocess_librispeech")
 
 
 @dataclass(frozen=True)
@@ -237,7 +236,7 @@ class DigitsArchive(ArchiveSettings):
 def download_fsdd(own: DigitsArchive, given: Given) -> None:
     """Download the Free Spoken Digit Dataset."""
     _download(own.archive, own.dataset / "recordings", "recordings", own.checksum)
-    _print_script("DATASET", own.dataset, Path("fsdd"), "train_digits")
+    _print_script("DATASET", own.dataset, "train_digits")
 
 
 @script()
@@ -252,4 +251,4 @@ def preprocess_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     chosen = [own.dataset_path, *options(n_workers=own.n_workers)]
     chosen += ["--subsets", *own.subsets] if own.subsets else []
     chosen += ["--speeds", *own.speeds] if own.speeds else []
-    exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *chosen, *given.words])
+    launch.exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *chosen, *given.words])

@@ -18,6 +18,7 @@ from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts import launch
+from scripts.checkpoint_tools import mels_fit
 from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, python, require, script, setting
 from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
@@ -104,21 +105,18 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None, a
     return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
 
 
+def _fits(voice: Path, vocoder: Path) -> bool:
+    """Whether a vocoder reads a voice's mels; raises CheckpointError where a file cannot be read."""
+    from common.checkpoints.loading import read_model
+
+    return mels_fit(read_model(voice)[1], read_model(vocoder)[1])["fits"]
+
+
 def _gives_sound(phrases: Path | None) -> bool:
     """Whether a list names a column of mel-spectrograms or recordings."""
     if phrases is None or not phrases.is_file():
         return False
     return not {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", read_text(phrases).partition("\n")[0]))
-
-
-def _fits(voice: Path, vocoder: Path) -> bool:
-    """Whether a vocoder reads a voice's mels; raises CheckpointError where a file cannot be read."""
-    from common.checkpoints.loading import read_model
-    from common.synthesis.vocoder import AudioContract
-
-    speaking, sounding = read_model(voice)[1], read_model(vocoder)[1]
-    contract = AudioContract(sounding.audio, "vocoder", sounding.assumed)
-    return not contract.differences(speaking.audio, assumed=speaking.assumed)
 
 
 def downloaded(model: str) -> list[Path]:

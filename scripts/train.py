@@ -8,6 +8,7 @@ from pathlib import Path
 from common.audio.options import AudioOptions
 from common.cli import ComputingOptions
 from common.errors import OptionError
+from common.files import read_text
 from common.registry import get_model
 from common.training.options import RunOptions
 from scripts import launch
@@ -169,10 +170,7 @@ def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list
             launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
         else:
             chosen = [] if "--from-checkpoint" in words else ["--energy-conditioning"]  # a checkpoint's own decides
-            energy = str(
-                "--energy-conditioning" in [*chosen, *words] and "--no-energy-conditioning" not in words
-            ).lower()
-            launch.note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {path} gives no durations")
+            launch.note(f"FastPitch 1.1, with learned alignment: {path} gives no durations")
     return ("audio_text", ["--learned-alignment", *chosen]) if learned else ("mel_dur_pitch_text", chosen)
 
 
@@ -180,9 +178,7 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
     """Whether a list has FastPitch's columns of mel, duration and pitch; the name says so of one that is not there."""
     if not path.is_file():
         return named and "_dur_" in path.name
-    with path.open(encoding="utf-8", errors="replace") as file:
-        first = next((line for line in file if line.strip()), "")
-    return re.match(r"(?:[^|]*\.pt\s*\|){3}", first) is not None
+    return re.match(r"(?:[^|]*\.pt\s*\|){3}", read_text(path)) is not None
 
 
 @script(

@@ -57,8 +57,9 @@ def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     epochs = int(given.environ.get("EPOCHS") or max(1, _UPDATES // max(1, n_clips // batch)))
     is_aligned = launch.dry_run() or read_model(checkpoint)[1].config.get("learned_alignment")
     start, share = (0, 1) if is_aligned else (epochs // 10, max(1, epochs // 10))
+    interval = max(1, epochs // 10)
     chosen = options(epochs=epochs, kl_loss_start_epoch=start, kl_loss_warmup_epochs=share)
-    chosen += options(epochs_per_checkpoint=max(1, epochs // 10), validation_interval=max(1, epochs // 10))
+    chosen += options(epochs_per_checkpoint=interval, validation_interval=interval)
     chosen += [*options(from_checkpoint=checkpoint, optimizer="adam"), "--resume"]
     gpus = str(min(launch.number_of_gpus(own), 1)) if own.num_gpus == "auto" else own.num_gpus
     lists = {"train_filelist": training, "val_filelist": validation}
@@ -191,7 +192,7 @@ def train_digits(own: DigitSettings, given: Given) -> None:
     )
 
 
-_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_DIGITS = "zero one two three four five six seven eight nine".split()
 
 
 def list_digits(recordings: Path, output: Path) -> None:

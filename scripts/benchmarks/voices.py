@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import parse_qsl, urlsplit
 from urllib.request import Request, urlopen
 
@@ -71,7 +70,10 @@ def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str
     filled = [pattern.sub(lambda found: str(places[found[0]]), word) for word in words]
     one_core = (lambda: os.sched_setaffinity(0, {0})) if hasattr(os, "sched_setaffinity") else None
     threads = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(filled, input=text.encode(), capture_output=True, env=threads, preexec_fn=one_core)
+    try:
+        done = subprocess.run(filled, input=text.encode(), capture_output=True, env=threads, preexec_fn=one_core)
+    except OSError as error:
+        raise OptionError(f"{words[0]}: cannot be started ({error.strerror})") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"]
         raise InputError(f"{shlex.join(filled)}: exit status {done.returncode}: {said[-1]}")
@@ -104,8 +106,7 @@ def speak_by_server(url: str, texts: Texts, folder: Path) -> None:
             with urlopen(request, timeout=_PATIENCE) as response:
                 (folder / name).write_bytes(response.read())
         except (OSError, http.client.HTTPException) as error:
-            said = error.read().decode(errors="replace")[:200] if isinstance(error, HTTPError) else ""
-            raise InputError(f"{address}: {name}: {reason(error)} {said}") from error
+            raise InputError(f"{address}: {name}: {reason(error)}") from error
 
 
 def _is_started_once(words: Sequence[str]) -> bool:
@@ -121,10 +122,7 @@ def speak(system: str, texts: Texts, folder: Path) -> float | None:
     word = {"word.wav": replace(next(iter(texts.values())), words=_WORD)}
     for some, place in ((word, folder / "loading"), (texts, folder)):
         before = os.times()
-        try:
-            speak_by_command(words, some, _emptied(place, some))
-        except OSError as error:
-            raise OptionError(f"{system}: cannot be started ({error.strerror})") from error
+        speak_by_command(words, some, _emptied(place, some))
         after = os.times()
         spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
         seconds.append(sum(len(samples) / rate for samples, rate in (_read(place / name) for name in some)))
