@@ -1,8 +1,5 @@
 """Tools for checkpoint files: inspect, convert, strip, export.
 
-python -m scripts.checkpoint_tools inspect output/FastPitch_checkpoint_1500.pt --json
-python -m scripts.checkpoint_tools convert g_02500000 vocoder.pt
-python -m scripts.checkpoint_tools strip output/HiFi-GAN_checkpoint_6500.pt --dtype bfloat16
 python -m scripts.checkpoint_tools export output/FastPitch_checkpoint_1500.pt --format onnx -o fastpitch.onnx
 """
 

@@ -178,10 +178,6 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
     run_or_print([python(), "-m", "scripts.download_models", "corpus", *chosen])
 
 
-def _print_script(name: str, value: Path, script: str) -> None:
-    launch.print_next("", [f"{name}={value}", "bash", f"scripts/{script}.sh"])
-
-
 @dataclass(frozen=True)
 class ArchiveSettings:
     """Where a corpus comes from."""
@@ -198,7 +194,7 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
     corpus = own.dataset_path or train.find_ljspeech()
     checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _LJSPEECH_SHA256)
     _download(own.archive, corpus, "metadata.csv", checksum)
-    _print_script("DATASET_PATH", corpus, "prepare_dataset")
+    launch.print_next("", [f"DATASET_PATH={corpus}", "bash", "scripts/prepare_dataset.sh"])
     launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
 
 
@@ -221,7 +217,7 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     for subset in own.subsets or LIBRISPEECH:
         checksum = LIBRISPEECH[subset] if own.verify else None
         _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
-    _print_script("DATASET_PATH", own.dataset_path, "preprocess_librispeech")
+    launch.print_next("", [f"DATASET_PATH={own.dataset_path}", "bash", "scripts/preprocess_librispeech.sh"])
 
 
 @dataclass(frozen=True)
@@ -236,7 +232,7 @@ class DigitsArchive(ArchiveSettings):
 def download_fsdd(own: DigitsArchive, given: Given) -> None:
     """Download the Free Spoken Digit Dataset."""
     _download(own.archive, own.dataset / "recordings", "recordings", own.checksum)
-    _print_script("DATASET", own.dataset, "train_digits")
+    launch.print_next("", [f"DATASET={own.dataset}", "bash", "scripts/train_digits.sh"])
 
 
 @script()

@@ -32,8 +32,7 @@ from common.options import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
-SPEAKING = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic")
-MODELS = (*SPEAKING, "Jasper")
+MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
 # Utterances, or a vocoder's segments, in an update of the published runs: the least and the most.
 GLOBAL_BATCHES = {
     "FastPitch": (256, 256),
@@ -163,14 +162,11 @@ class Script:
 
     def parser(self, model: str = "") -> ArgumentParser:
         """The parser of its own settings; ``--help`` lists the variables of its program too."""
-        known = {
-            known.variable: (known, default) for _, known, default in self.declarations(model or (*self.models, "")[0])
-        }
-        lines = []
-        for name, (one, default) in known.items():
+        lines = {"": "Variables, set in front of the script as NAME=value:"}
+        for _, known, default in self.declarations(model or (*self.models, "")[0]):
             value = "" if default in (None, (), False) else str(words_of_value(default)).lower()
-            lines.append(f"  {f'{name}={value}':<32}  {one.help}")
-        text = "\n".join(["Variables, set in front of the script as NAME=value:", *lines])
+            lines[str(known.variable)] = f"  {f'{known.variable}={value}':<32}  {known.help}"
+        text = "\n".join(lines.values())
         layout = argparse.RawDescriptionHelpFormatter
         parser = ArgumentParser(prog=f"{self.name}.sh", epilog=text, formatter_class=layout)
         if self.models:
@@ -267,16 +263,15 @@ def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
             raise InputError(f"NUM_GPUS={n_gpus}, but PyTorch sees {found} GPUs here; NUM_GPUS=0 is for the CPU")
     if processes > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun sets it, with a warning
+    if own.nnodes > 1 and own.master_addr is None:
+        raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
     if own.nnodes > 1:
-        port = str(own.port or 29500)
-        if own.master_addr is None:
-            raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
-        words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes)]
+        address, port = str(own.master_addr), str(own.port or 29500)
+        where = ["--node-rank", str(own.node_rank), "--master-addr", address, "--master-port", port]
         if own.node_rank is None:
             run_id = own.run_id or own.model.lower()
-            words += ["--rdzv-backend", "c10d", "--rdzv-id", run_id, "--rdzv-endpoint", f"{own.master_addr}:{port}"]
-        else:
-            words += ["--node-rank", str(own.node_rank), "--master-addr", own.master_addr, "--master-port", port]
+            where = ["--rdzv-backend", "c10d", "--rdzv-id", run_id, "--rdzv-endpoint", f"{address}:{port}"]
+        words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes), *where]
     elif processes > 1:
         where = ["--standalone"] if own.port is None else ["--master-port", str(own.port)]  # else it finds a free port
         words += [*_TORCHRUN, "--nproc-per-node", str(processes), *where]

@@ -1,10 +1,8 @@
-"""Scripts that train in several steps or places, such as finetune_voice, train_digits and slurm_train."""
+"""Scripts that train in several steps or places, such as finetune_voice, train_digits and train_voices."""
 
 import itertools
 import re
 import shlex
-import signal
-import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from common.importing.options import SPEAKERS, name_import
 from scripts import launch, train
 from scripts.corpora import prepare_dataset
 from scripts.datasets.make_filelists import SPLITS, ListOptions
-from scripts.launch import MODELS, Given, GpuSettings, count, cuda, options, python, script, setting
+from scripts.launch import Given, GpuSettings, count, cuda, options, python, script, setting
 from scripts.speaking import SHIPPED, find_newest
 from scripts.train import CorpusSettings, TrainSettings, list_path, training_options
 
@@ -283,49 +281,3 @@ def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     if not launch.dry_run():
         file.unlink(missing_ok=True)
     launch.run_or_print([python(), "-m", "scripts.checkpoint_tools", "strip", "--dtype", dtype, checkpoint, file])
-
-
-@dataclass(frozen=True)
-class SlurmSettings(TrainSettings):
-    """What a Slurm job trains."""
-
-    train_script: str = setting("TRAIN_SCRIPT", "scripts/train.sh", "script whose MODEL is trained, instead of MODEL")
-
-
-# A task of Slurm, as a process of torch.distributed.
-_TASK = """RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$TASKS_PER_NODE \\
-exec bash "$0" --resume "$@"
-"""
-
-
-@script(SlurmSettings, models=MODELS, defaults="PORT=29500")
-def slurm_train(own: SlurmSettings, given: Given) -> None:
-    """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
-    if "SLURM_JOB_ID" not in given.environ:
-        raise InputError("this is not a Slurm job; submit it: sbatch --nodes 2 scripts/slurm_train.sh")
-    named = re.search(r"^MODEL=(\S+) ", Path(own.train_script).read_text("utf-8"), re.MULTILINE)
-    model = named[1] if named else own.model
-    if own.num_gpus == "auto":
-        own = replace(own, num_gpus=given.environ.get("SLURM_GPUS_ON_NODE", "auto"))
-    gpus, accumulation = launch.number_of_gpus(own), own.accumulation or 1
-    tasks_per_node = max(gpus, 1)
-    n_tasks = int(given.environ["SLURM_JOB_NUM_NODES"]) * tasks_per_node
-    settings: dict[str, object] = {"MODEL": model, "NUM_GPUS": gpus, "GRAD_ACCUMULATION": accumulation}
-    least, most = launch.GLOBAL_BATCHES[model]
-    if (least == most or model == "Jasper") and own.bs is None:
-        settings["BS"] = max(1, least // (n_tasks * accumulation))
-    names = ["scontrol", "show", "hostnames", given.environ["SLURM_JOB_NODELIST"]]
-    listed = subprocess.run(names, stdout=subprocess.PIPE, text=True, check=True)
-    settings |= {"MASTER_ADDR": listed.stdout.split()[0], "MASTER_PORT": own.port, "TASKS_PER_NODE": tasks_per_node}
-    environ = dict(given.environ) | {name: str(value) for name, value in settings.items()}
-    # One task a GPU and no launcher between: each process gets a signal exactly once.
-    # --wait lets slower processes save after the first has ended.
-    command = ["srun", f"--ntasks-per-node={tasks_per_node}", f"--ntasks={n_tasks}", "--kill-on-bad-exit=0"]
-    command += ["--wait=120", "bash", "-c", _TASK, str(launch.shipped("scripts/train.sh")), *given.words]
-    signal.signal(signal.SIGTERM, lambda *_: None)  # the processes get it from Slurm too; this one must outlive them
-    status = subprocess.run(command, env=environ, check=False).returncode
-    if status == 128 + signal.SIGTERM:  # stopped early with its state saved
-        print("stopped early; the job goes back into the queue", flush=True)
-        # A preempted job is in the queue already.
-        subprocess.run(["scontrol", "requeue", given.environ["SLURM_JOB_ID"]], check=False)
-    raise SystemExit(status if status >= 0 else 128 - status)

@@ -2,8 +2,7 @@
 
     bash scripts/benchmark.sh serving [--clients 200] [--rounds 2] [options of serve.py]
 
-starts ``serve.py`` on a free port of this machine. All clients ask at once for sentences of the list as WAV, each again
-as soon as it has its answer.
+All clients ask at once for sentences of the list as WAV, each again as soon as it has its answer.
 """
 
 import http.client
@@ -15,8 +14,8 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,7 @@ _WAV_HEADER = 44  # bytes
 _PATIENCE = 600.0  # s for an answer
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What a text was answered with, and how long it took."""
 
     text: str

@@ -7,9 +7,8 @@
 A system is NAME=COMMAND or NAME=URL. A command gets each sentence in the place of {text}, or on its standard input,
 and writes {output}, or a WAV to its standard output. Or it gets all at once: {list}, with lines of name.wav|text, to
 write to {folder}. A server has OpenAI's API for speech; fields of its requests follow the URL. Work is in processor
-seconds without those of loading: what a command takes for one word is subtracted. That of a server is not known. The
-recordings, if each line has one, and copies of them are measured too. What was measured before of the same texts is
-kept.
+seconds without those of loading: what a command takes for one word is subtracted. The recordings, if each line has
+one, and copies of them are measured too. What was measured before of the same texts is kept.
 """
 
 import hashlib

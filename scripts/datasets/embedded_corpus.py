@@ -1,10 +1,9 @@
 """Makes a small corpus in LJSpeech's layout by letting the embedded speaker read a list of sentences.
 
-    python -m scripts.datasets.embedded_corpus -o output/corpus
+    python -m scripts.datasets.embedded_corpus -o output/corpus --speakers low=20 high=90
 
 Besides `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
-filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. With `--speakers low=20 high=90` several
-voices, each with its own pitch, read all sentences, and the lists have a column of their names.
+filelists, `train.txt` and `val.txt`. Each of several speakers, with its own pitch, reads all sentences.
 """
 
 from dataclasses import replace

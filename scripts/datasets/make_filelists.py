@@ -2,10 +2,9 @@
 
     python -m scripts.datasets.make_filelists -d LJSpeech-1.1 -o filelists --name ljs --n-val 100 --n-test 500
 
-A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
-list of recordings has the first column alone, which is all that a vocoder needs. Of a corpus with ``speakers.txt`` the
-lists of texts have the folders of the clips as their last column, the speakers. A folder of recordings without
-``metadata.csv`` gets the latter kind only. A list that is there already and differs goes to the folder ``replaced``.
+A list of texts has lines ``wavs/<clip>.wav|<transcript>``; of a corpus with ``speakers.txt`` the folders of the clips
+follow, the speakers. A list of recordings has the first column alone, which is all that a vocoder needs, and all that
+there is without ``metadata.csv``. A list that is there already and differs goes to the folder ``replaced``.
 ``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which shows how good a vocoder can be.
 """
 
