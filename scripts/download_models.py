@@ -27,7 +27,7 @@ from typing import NamedTuple
 from common import files
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import check_file, check_output_file, make_folder, writing
+from common.files import check_file, check_output_file, make_folder, read_lines, writing
 from common.progress import progress
 from common.registry import get_model
 
@@ -46,23 +46,8 @@ class PublishedModel(NamedTuple):
 
 _NGC = "https://api.ngc.nvidia.com/v2/models/nvidia/"
 # Name, model, address and, if it is known, file of each.
-_PUBLISHED = """
-fastpitch FastPitch fastpitch_pyt_fp32_ckpt_v1_1/versions/21.05.0/zip nvidia_fastpitch_210824.pt
-fastpitch-cfg FastPitch dle/fastpitch__pyt_ckpt/versions/21.12.1_amp/files/nvidia_fastpitch_210824+cfg.pt \
-    nvidia_fastpitch_210824+cfg.pt
-fastpitch-1.0 FastPitch fastpitch_pyt_amp_ckpt_v1/versions/20.02.0/zip nvidia_fastpitch_200518.pt
-tacotron2 Tacotron2 tacotron2_pyt_ckpt_amp/versions/19.12.0/files/nvidia_tacotron2pyt_fp16.pt \
-    nvidia_tacotron2pyt_fp16.pt
-hifigan HiFi-GAN dle/hifigan__pyt_ckpt_ds-ljs22khz/versions/21.08.0_amp/zip hifigan_gen_checkpoint_6500.pt
-hifigan-finetuned-fastpitch HiFi-GAN dle/hifigan__pyt_ckpt_mode-finetune_ds-ljs22khz/versions/21.08.0_amp/zip \
-    hifigan_gen_checkpoint_10000_ft.pt
-waveglow WaveGlow waveglow_ckpt_amp_256/versions/20.01.0/zip nvidia_waveglow256pyt_fp16.pt
-jasper Jasper jasperpyt_fp16/versions/1/zip
-"""
-PUBLISHED = {
-    name: PublishedModel(model, _NGC + path, *file)
-    for name, model, path, *file in map(str.split, _PUBLISHED.strip().splitlines())
-}
+_ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("published_models.tsv")))
+PUBLISHED = {name: PublishedModel(model, _NGC + path, *file) for name, model, path, *file in _ROWS}
 # Files next to checkpoints that are none.
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 

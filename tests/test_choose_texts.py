@@ -11,7 +11,6 @@ from scripts.datasets.choose_texts import choose_texts, find_phones, find_units,
 from scripts.datasets.embedded_corpus import SENTENCES
 
 
-
 @pytest.fixture(scope="module")
 def phones() -> dict[str, list[str]]:
     texts = read_texts(SENTENCES)

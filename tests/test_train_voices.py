@@ -47,7 +47,7 @@ def test_a_corpus_of_two_speakers_becomes_a_voice_that_speaks_and_finished_train
     embedded_corpus.main([*words, "--speakers", "low=20", "high=90"])
     (tmp_path / "two/speakers.txt").write_text("high\nlow\n")
     settings = {"OUTPUT_DIR": tmp_path / "out", "DATASET_PATH": tmp_path / "two", "N_VAL": "1", "NUM_GPUS": "0"}
-    settings |= {name: "1" for name in ("VOICE_EPOCHS", "ADVERSARIAL_EPOCHS", "VOCODER_EPOCHS")}
+    settings |= dict.fromkeys(("VOICE_EPOCHS", "ADVERSARIAL_EPOCHS", "VOCODER_EPOCHS"), "1")
     settings["FROM_CHECKPOINT"] = save_voice(tmp_path / "any.pt", model=SMALL, audio=AudioConfig())
     settings["FROM_VOCODER"] = save_harmonic(tmp_path / "vocoder.pt")
     done = run_bash(ROOT / SCRIPT, OMP_NUM_THREADS="1", **settings)

@@ -12,8 +12,6 @@ one, and copies of them are measured too. What was measured before of the same t
 """
 
 import hashlib
-import http.client
-import json
 import os
 import re
 import shlex
@@ -23,15 +21,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
-from urllib.request import Request, urlopen
+from urllib.parse import parse_qsl
 
 import numpy as np
 import torch
 
 from common.audio.decoding import decode
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OptionError, reason
+from common.errors import InputError, OptionError
 from common.evaluation.items import find_recordings, read_texts
 from common.evaluation.judges import Judges, open_judges
 from common.evaluation.options import EvaluationOptions
@@ -39,10 +36,10 @@ from common.evaluation.results import MEASURES, RECORDING, Result, find_differen
 from common.files import read_json, write_json, write_text
 from common.text.markdown import plain_text
 from scripts.benchmarks.table import Row, machine, markdown
+from scripts.datasets.speech_server import SpeechServer, read_address
 from scripts.launch import ROOT
 
 _WORD = "Yes."  # is spoken to know the work of loading
-_PATIENCE = 300.0  # s for a server to answer
 _SHOWN = {"words wrong (%)": MEASURES["wer"], "DistillMOS": MEASURES["mos"]}
 _COPIES = {  # commands of rows beside those of the systems
     "copies, vocoder": "{python}inference.py -i {copies} -o {folder} --harmonic {vocoder} --quiet",
@@ -96,16 +93,11 @@ def speak_by_command(words: Sequence[str], texts: Texts, folder: Path) -> None:
 
 def speak_by_server(url: str, texts: Texts, folder: Path) -> None:
     """Let a server speak one text after the other into a folder."""
-    parts = urlsplit(url)
-    address = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/v1/audio/speech"
+    address, _, query = url.partition("?")
+    fields = dict(parse_qsl(query))
+    server = SpeechServer(read_address(address), fields.pop("model", "tts-1"), retries=0)
     for name, one in texts.items():
-        body = {"input": one.words, "response_format": "wav", **dict(parse_qsl(parts.query))}
-        request = Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        try:
-            with urlopen(request, timeout=_PATIENCE) as response:
-                (folder / name).write_bytes(response.read())
-        except (OSError, http.client.HTTPException) as error:
-            raise InputError(f"{address}: {name}: {reason(error)}") from error
+        (folder / name).write_bytes(server.speak(one.words, **fields))
 
 
 def _is_started_once(words: Sequence[str]) -> bool:

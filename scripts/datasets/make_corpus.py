@@ -185,7 +185,7 @@ def _read(one: Reading, server: SpeechServer, options: ReadingOptions, *, may_be
     """Make a clip, of one loudness and without long silence at its ends; why it is left out, else ""."""
     rate = options.sampling_rate
     try:
-        sound = server.speak(one.text, one.voice)
+        sound = server.speak(one.text, voice=one.voice)
         wave = np.concatenate([*decode(sound, sampling_rate=rate, name=one.clip).blocks])
         check_end(wave, rate)
         wave, _ = level_and_trim(wave, ImportOptions(sampling_rate=rate))

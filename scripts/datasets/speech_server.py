@@ -48,12 +48,12 @@ class SpeechServer:
     retries: int = 6
     stopped: threading.Event = field(default_factory=threading.Event)  # set, it ends pauses and tries
 
-    def speak(self, text: str, voice: str) -> bytes:
-        """The file, WAV as servers make it, of a text read by a voice.
+    def speak(self, text: str, **fields: str) -> bytes:
+        """The file, WAV as servers make it, of a text; ``fields`` of the request are its voice, and others.
 
         Raises ServerError as it says, and InputError where the server refuses the text or fails at it.
         """
-        wanted = {"model": self.model, "voice": voice, "input": text, "response_format": "wav"}
+        wanted = {"model": self.model, "input": text, "response_format": "wav", **fields}
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         request = Request(f"{self.address}/audio/speech", json.dumps(wanted).encode(), headers)
         for retry in range(self.retries + 1):
