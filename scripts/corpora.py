@@ -171,6 +171,10 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
     run_or_print([python(), "-m", "scripts.download_models", "corpus", *chosen])
 
 
+def _print_script(name: str, value: Path, default: Path, script: str) -> None:
+    launch.print_next("", [*([] if value == default else [f"{name}={value}"]), "bash", f"scripts/{script}.sh"])
+
+
 @dataclass(frozen=True)
 class ArchiveSettings:
     """Where a corpus comes from."""
@@ -187,7 +191,7 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
     corpus = own.dataset_path or train.find_ljspeech()
     checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _ARCHIVES["LJSpeech-1.1"][1])
     _download(own.archive, corpus, "metadata.csv", checksum)
-    launch.print_next("", [f"DATASET_PATH={corpus}", "bash", "scripts/prepare_dataset.sh"])
+    _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
     launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
 
 
@@ -210,7 +214,7 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     for subset in own.subsets or LIBRISPEECH:
         checksum = _ARCHIVES[subset][1] if own.verify else None
         _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
-    launch.print_next("", [f"DATASET_PATH={own.dataset_path}", "bash", "scripts/preprocess_librispeech.sh"])
+    _print_script("DATASET_PATH", own.dataset_path, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
 
 
 @dataclass(frozen=True)
@@ -225,7 +229,7 @@ class DigitsArchive(ArchiveSettings):
 def download_fsdd(own: DigitsArchive, given: Given) -> None:
     """Download the Free Spoken Digit Dataset."""
     _download(own.archive, own.dataset / "recordings", "recordings", own.checksum)
-    launch.print_next("", [f"DATASET={own.dataset}", "bash", "scripts/train_digits.sh"])
+    _print_script("DATASET", own.dataset, Path("fsdd"), "train_digits")
 
 
 @script()
