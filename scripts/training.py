@@ -3,8 +3,9 @@
 import itertools
 import re
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
@@ -17,7 +18,7 @@ from scripts.corpora import prepare_dataset
 from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import Given, GpuSettings, count, cuda, options, python, script, setting
 from scripts.speaking import SHIPPED, find_newest
-from scripts.train import CorpusSettings, TrainSettings, list_path, training_options
+from scripts.train import CorpusSettings, TrainSettings, training_options
 
 _UPDATES = 1000  # of a voice that is fine-tuned: minutes on a CPU
 _SET_APART = (6, 2, 20)  # of a new voice's clips: one of so many, at least, at most
@@ -224,6 +225,7 @@ class ShippedSettings(CorpusSettings):
     """How the shipped voices are made."""
 
     name: str = setting("NAME", "voices", "first part of the lists' names")
+    filelists: Path | None = setting("FILELISTS", None, "folder of the lists; empty: one in OUTPUT_DIR")  # type: ignore
     output_dir: Path = setting("OUTPUT_DIR", Path("output/voices"), "folder for the results")
     stages: tuple[str, ...] = setting("STAGES", _STAGES, "what to do", choices=_STAGES)
     from_checkpoint: Path = setting("FROM_CHECKPOINT", SHIPPED["FastPitch"], "voice to begin with")
@@ -237,13 +239,11 @@ class ShippedSettings(CorpusSettings):
 def train_voices(own: ShippedSettings, given: Given) -> None:
     """Train a voice and its vocoder as the shipped ones are trained."""
     output = own.output_dir
-    own = replace(own, filelists=output / "filelists", dataset_path=own.dataset_path or train.find_ljspeech())
+    corpus, filelists = own.dataset_path or train.find_ljspeech(), own.filelists or output / "filelists"
+    own = replace(own, filelists=filelists, dataset_path=corpus)
     if "lists" in own.stages and own.train_filelist is None:
-        made = {"FEATURES": "false", "DATASET_PATH": own.dataset_path, "NAME": own.name, "FILELISTS": own.filelists}
+        made = {"FEATURES": "false", "DATASET_PATH": corpus, "NAME": own.name, "FILELISTS": filelists}
         prepare_dataset.start({"N_TEST": "0", **given.environ} | {name: str(value) for name, value in made.items()}, [])
-    lists = [own.train_filelist or list_path(own, "audio_text", "train")]
-    lists.append(own.val_filelist or (lists[0] if own.train_filelist else list_path(own, "audio_text", "val")))
-    own = replace(own, train_filelist=lists[0], val_filelist=lists[1])
     voice = output / f"voice/FastPitch_checkpoint_{own.voice_epochs}.pt"
     adversarial = output / f"adversarial/FastPitch_checkpoint_{own.adversarial_epochs}.pt"
     vocoder = output / f"vocoder/Harmonic_checkpoint_{own.vocoder_epochs}.pt"
@@ -252,8 +252,7 @@ def train_voices(own: ShippedSettings, given: Given) -> None:
     if "adversarial" in own.stages:
         _train(own, adversarial, voice, own.adversarial_epochs, _ADVERSARIAL)
     if "mels" in own.stages:
-        teacher = TeacherSettings(own.num_gpus, dataset_path=own.dataset_path, train_filelist=lists[0])
-        teacher = replace(teacher, val_filelist=lists[1], fastpitch=adversarial, output_dir=output / "mels")
+        teacher = TeacherSettings(**_corpus_of(own), fastpitch=adversarial, output_dir=output / "mels")
         launch.run_or_print(mels_command(teacher, Given()))
     if "vocoder" in own.stages:
         words = f"--learning-rate 4e-4 --input-mels-dir {shlex.quote(str(output / 'mels'))}"
@@ -263,15 +262,19 @@ def train_voices(own: ShippedSettings, given: Given) -> None:
         _strip("float16", vocoder, output / "vocoder.pt")
 
 
+def _corpus_of(own: ShippedSettings) -> dict[str, Any]:
+    """The GPUs and the lists, as of other scripts."""
+    names = [one.name for one in fields(CorpusSettings) if one.name not in ("model", "output_dir")]
+    return {name: getattr(own, name) for name in names}
+
+
 def _train(own: ShippedSettings, checkpoint: Path, initial: Path, epochs: int, words: str) -> None:
     """Train up to a checkpoint, unless it is there."""
     if checkpoint.is_file() and not launch.dry_run():
         print(f"{checkpoint} is there", flush=True)
         return
-    fields = {one: getattr(own, one) for one in ("num_gpus", "cpu", "cuda", "dataset_path", "name", "filelists")}
-    lists = {"train_filelist": own.train_filelist, "val_filelist": own.val_filelist}
-    model = checkpoint.name.partition("_")[0]
-    settings = TrainSettings(**fields, **lists, model=model, output_dir=checkpoint.parent, bs=8, learned="true")
+    settings = TrainSettings(**_corpus_of(own), output_dir=checkpoint.parent, bs=8, learned="true")
+    settings = replace(settings, model=checkpoint.name.partition("_")[0])
     chosen = options(from_checkpoint=initial, epochs=epochs, epochs_per_checkpoint=1, keep_checkpoints=2)
     launch.run_or_print(train.command(settings, Given(), *chosen, *shlex.split(words), "--resume"))
 
