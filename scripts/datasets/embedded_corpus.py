@@ -15,10 +15,11 @@ import torch
 from common.audio.wav import save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.files import read_lines, write_atomically, write_text
+from common.files import write_atomically, write_text
 from common.progress import progress
 from common.text.cleaners import get_cleaner
 from common.text.espeak import EspeakSpeech, Speaker
+from scripts.datasets.choose_texts import read_texts
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -26,14 +27,8 @@ READER = Speaker(pitch=95, marked=True)
 
 
 def read_sentences(path: Path) -> list[str]:
-    """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
-
-    Raises InputError for a missing or empty file.
-    """
-    sentences = [line.strip() for line in read_lines(path) if line.strip() and not line.startswith("#")]
-    if not sentences:
-        raise InputError(f"{path}: no sentences")
-    return sentences
+    """Sentences, one a line; raises as `read_texts`."""
+    return [*read_texts(path).values()]
 
 
 def normalize(text: str) -> str:
