@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,8 @@ _WAV_HEADER = 44  # bytes
 _PATIENCE = 600.0  # s for an answer
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True)
+class Answer:
     """What a text was answered with, and how long it took."""
 
     text: str
