@@ -80,7 +80,7 @@ class ArgumentParser(argparse.ArgumentParser):
     def answer_published(self, table: Mapping[str, str]) -> None:
         """Read the options of the originals in ``table``, which --help does not show, when all others have been added.
 
-        What stands without spaces is the option that one is read as; any other text says why one no longer exists.
+        A word without spaces is an alias; anything else says why an option no longer exists.
         """
         known = self._option_string_actions
         declared = ((option_of(action.dest), getattr(action, "declared", None)) for action in self._actions)

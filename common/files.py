@@ -74,10 +74,9 @@ def write_atomically(
 ) -> None:
     """Let ``write`` fill a temporary file, then rename it to ``path``, which is the old file or the new one.
 
-    A kill can leave ``.<name>.tmp`` behind, which the next write of the same file replaces. One process writes a
-    given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files, checked
-    when read): a kill is still harmless, a power cut may lose the newest. ``shared`` lets several processes write the
-    same path at once, the last of them wins; each kill may then leave a file behind. Raises as `writing`.
+    One process writes a given path at a time; ``shared`` lets several do so at once, the last of them wins. A kill can
+    leave ``.<name>.tmp`` behind. ``durable=False`` leaves out the flush to the disk (for thousands of small files): a
+    kill is still harmless, a power cut may lose the newest. Raises as `writing`.
     """
     with writing(path):
         target = _target(path)

@@ -18,12 +18,10 @@ Step = tuple[int, ...]  # (epoch, iteration, iterations an epoch), (epoch,) for 
 class Logger:
     """Writes one run's log; on ranks that are not ``enabled`` it does nothing.
 
-    Each line of the JSON stream is ``DLLL`` and an object with ``timestamp`` (s since 1970), ``datetime``,
-    ``elapsedtime`` (s since the logger was made), ``type`` (``LOG`` or ``METADATA``), and ``step`` and ``data``,
-    or ``metric`` and ``metadata``. ``step`` is ``[epoch, iteration, iterations an epoch]``, ``[epoch]`` for an
-    epoch's summary, ``[]`` for the run's, ``"PARAMETER"`` for its options. The stream is strict JSON: numbers
-    that are not finite stand as the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``. The file is opened for each
-    line, and appended to, so that neither a kill nor a resumed run loses what was logged.
+    Each line of the JSON stream is ``DLLL`` and an object with ``timestamp`` and ``elapsedtime`` in seconds, ``type``
+    (``LOG`` or ``METADATA``), and ``step`` and ``data``, or ``metric`` and ``metadata``. ``step`` is ``"PARAMETER"``
+    for the options of a run. Numbers that are not finite are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
+    The file is opened for each line and appended to, so that neither a kill nor a resumed run loses what was logged.
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from common.errors import OptionError
 from common.options import option, read_switch
 from scripts import launch, train
-from scripts.launch import MODELS, Given, GpuSettings, count, cuda, options, program, python, script, setting
+from scripts.launch import MODELS, Given, GpuSettings, count, cuda, options, python, script, setting
 from scripts.speaking import VOCODERS, VoiceSettings, find_voice, inference_options
 from scripts.train import DATASET_PATH, TrainSettings, training_options
 
@@ -72,7 +72,7 @@ def inference_benchmark(own: InferenceSettings, given: Given) -> None:
         if not launch.dry_run():
             log.unlink(missing_ok=True)  # figures of an earlier run
         chosen = [*defaults, *words, *options(log_file=log), *given.passed, *gpu, *given.words]
-        launch.run_or_print([python(), program("inference.py"), *chosen])
+        launch.run_or_print([python(), launch.shipped("inference.py"), *chosen])
         logs.append(str(log))
     if not launch.dry_run():
         launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
@@ -117,8 +117,9 @@ def _speaking_runs(own: InferenceSettings, given: Given) -> Runs:
         own = find_voice(own, given.options, phrases=phrases, audio=own.audio)
     if not own.audio:
         own = replace(own, hifigan=None, waveglow=None, harmonic=None)
-        for name in ("--denoising-strength", "--sigma-infer"):  # of a vocoder
-            given.drop(name)
+        for name in {"--denoising-strength", "--sigma-infer"}.intersection(given.passed):  # of a vocoder
+            place = given.passed.index(name)
+            del given.passed[place : place + 2]
     chosen = [*options(input=phrases), *own.words, *["--no-audio"] * (not own.audio)]
     chosen += ["--benchmark"] if own.vocoder else []  # times the first sound
     for mixed, size in itertools.product(_mixed(own.mixed), own.sizes):

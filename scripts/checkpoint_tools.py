@@ -1,8 +1,5 @@
 """Tools for checkpoint files: inspect, convert, strip, export.
 
-python -m scripts.checkpoint_tools inspect output/FastPitch_checkpoint_1500.pt --json
-python -m scripts.checkpoint_tools convert g_02500000 vocoder.pt
-python -m scripts.checkpoint_tools strip output/HiFi-GAN_checkpoint_6500.pt --dtype bfloat16
 python -m scripts.checkpoint_tools export output/FastPitch_checkpoint_1500.pt --format onnx -o fastpitch.onnx
 """
 
@@ -10,7 +7,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from common.checkpoints.checkpoint import Checkpoint
-    from common.checkpoints.exported import Part
     from common.checkpoints.loading import LoadedCheckpoint
 
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
@@ -52,18 +48,23 @@ def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path
                     yield path, checkpoint
 
 
-def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Each partner with whether its mels are this checkpoint's, the fields that differ, and those taken to be equal."""
+def mels_fit(voice: "Checkpoint", vocoder: "Checkpoint") -> dict[str, Any]:
+    """Whether a vocoder reads a voice's mels, the fields that differ, and those taken to be equal."""
     from common.synthesis.vocoder import AudioContract
 
+    contract = AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
+    lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
+    equal = contract.unrecorded(voice.audio, assumed=voice.assumed)
+    return {"fits": not lines, "differs": lines, "taken_to_be_equal": equal}
+
+
+def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
+    """Each partner of a checkpoint, and whether it fits."""
     role = get_model(checkpoint.model).role
     found = []
     for path, other in checkpoints_in(folders, role=_PARTNER[role]) if role in _PARTNER else ():
-        voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
-        contract = AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
-        lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
-        fact = {"file": str(path), "model": other.model, "fits": not lines, "differs": lines}
-        found.append(fact | {"taken_to_be_equal": contract.unrecorded(voice.audio, assumed=voice.assumed)})
+        pair = (checkpoint, other) if role == "generator" else (other, checkpoint)
+        found.append({"file": str(path), "model": other.model, **mels_fit(*pair)})
     return found
 
 
@@ -87,10 +88,8 @@ def inspect(argv: Sequence[str]) -> None:
     named = args.beside or [folder for folder in map(Path, ("output", "pretrained_models")) if folder.is_dir()]
     within = [one for folder in named for one in (folder, *sorted(folder.iterdir()))]
     facts["fits"] = fits(checkpoint, within if args.beside else [args.file.parent, *within])
-    files = {} if args.json else facts["text"] or {}
-    for name in ("cmudict", "heteronyms"):
-        if files.get(name):
-            files[name] = f"{files[name].count(chr(10))} lines"
+    for name in {"cmudict", "heteronyms"} & (facts["text"] or {}).keys() if not args.json else ():
+        facts["text"][name] = facts["text"][name] and f"{facts['text'][name].count(chr(10))} lines"
     print(json.dumps(facts) if args.json else yaml.safe_dump(facts, sort_keys=False, width=120).rstrip())
 
 
@@ -170,31 +169,25 @@ def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Te
     return [item.mel[:, :_CALIBRATION_FRAMES] for item in items if item.mel is not None]
 
 
-def write(
-    path: Path,
-    part: "Part",
-    description: dict[str, Any],
-    *,
-    stripped: "Checkpoint",
-    mels: Sequence["Tensor"],
-    options: Namespace,
-) -> str:
-    """Write a file, and compare it with PyTorch; returns a line on it.
+@contextmanager
+def new_files(paths: Iterable[Path]) -> Iterator[None]:
+    """Write these files within the block, or none of them; OptionError where one exists."""
+    for path in paths:
+        if path.exists():
+            raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")
+        check_output_file(path)
+    try:
+        yield
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
 
-    Raises:
-        InputError: what they compute differs by more than the tolerance.
-    """
-    from common.checkpoints.exporting import write_compared, write_quantized, write_safetensors
 
-    tolerance, said = TOLERANCE, "largest difference from PyTorch"
-    if options.format == "safetensors":
-        difference = write_safetensors(path, stripped, description)
-    elif options.quantize:
-        tolerance, said = MEL_TOLERANCE, f"{options.quantize}, mean mel distance from PyTorch"
-        difference = write_quantized(path, part, description, mels=mels, audio=stripped.audio)
-    else:
-        difference = write_compared(path, part, description, format=options.format)
-    check_difference(path, difference, options.tolerance or tolerance, said)
+def written(path: Path, difference: float, tolerance: float, said: str = "largest difference from PyTorch") -> str:
+    """A line on a file; InputError where its difference from PyTorch is above the tolerance, or not a number."""
+    if not difference <= tolerance:
+        raise InputError(f"{path}: {said} {difference:.3g}, above the tolerance {tolerance:g}; removed")
     return f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, {said} {difference:.3g}"
 
 
@@ -206,37 +199,11 @@ def export_piper(options: Namespace, opened: "LoadedCheckpoint") -> None:
     if options.vocoder is None or options.quantize:
         raise OptionError("--format piper needs --vocoder FILE, such as voices/vocoder-small.pt, and no --quantize")
     vocoder = open_checkpoint(options.vocoder, role="vocoder", ema=True)
-    path, tolerance = options.output or options.checkpoint.with_suffix(".onnx"), options.tolerance or SOUND_TOLERANCE
-    files = (path, *piper.companions(path))
-    check_targets(files)
-    try:
-        difference = piper.write_piper(path, opened, vocoder)
-        check_difference(path, difference, tolerance, "largest difference from PyTorch")
-    except BaseException:
-        remove(files)
-        raise
-    size = f"{path.stat().st_size / 1e6:.1f} MB, largest difference from PyTorch {difference:.3g}"
-    print(f"wrote {path}: {size}; {' and '.join(map(str, files[1:]))}")
-
-
-def check_targets(paths: Iterable[Path]) -> None:
-    """Refuse files to write that exist, or cannot be written."""
-    for path in paths:
-        if path.exists():
-            raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")
-        check_output_file(path)
-
-
-def check_difference(path: Path, difference: float, tolerance: float, said: str) -> None:
-    """Refuse by InputError a file whose difference from PyTorch is above the tolerance, or not a number."""
-    if not difference <= tolerance:
-        raise InputError(f"{path}: {said} {difference:.3g}, above the tolerance {tolerance:g}; removed")
-
-
-def remove(paths: Iterable[Path]) -> None:
-    """Remove files that are there."""
-    for path in paths:
-        path.unlink(missing_ok=True)
+    path = options.output or options.checkpoint.with_suffix(".onnx")
+    others = piper.companions(path)
+    with new_files((path, *others)):
+        line = written(path, piper.write_piper(path, opened, vocoder), options.tolerance or SOUND_TOLERANCE)
+    print(f"{line}; {' and '.join(map(str, others))}")
 
 
 def export_parser() -> ArgumentParser:
@@ -266,11 +233,13 @@ def export(argv: Sequence[str]) -> None:
     options = export_parser().parse_args(argv)
     from common.checkpoints.checkpoint import strip_checkpoint
     from common.checkpoints.exported import describe, describe_part, part_path
+    from common.checkpoints.exporting import write_compared, write_quantized, write_safetensors
     from common.checkpoints.loading import load_for_inference, open_checkpoint
 
     opened = open_checkpoint(options.checkpoint)
     if options.format == PIPER:
-        return export_piper(options, opened)
+        export_piper(options, opened)
+        return
     if opened.exported is not None or opened.spec.find("export", "exports") is None:
         raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
     network, config = load_for_inference(opened, device="cpu")
@@ -287,17 +256,20 @@ def export(argv: Sequence[str]) -> None:
     suffix = f".{options.quantize}.onnx" if options.quantize else SUFFIXES[options.format]
     target = options.output or options.checkpoint.with_suffix(suffix)
     if options.format == "safetensors":
-        files = {target: (exports.parts[0], about)}
-    else:
-        described = [(part, about | describe_part(exports, part)) for part in exports.parts]
-        files = {part_path(target, part.name): (part, description) for part, description in described}
-    check_targets(files)
-    try:
-        for path, (part, description) in files.items():
-            print(write(path, part, description, stripped=stripped, mels=mels, options=options))
-    except BaseException:
-        remove(files)
-        raise
+        with new_files([target]):
+            print(written(target, write_safetensors(target, stripped, about), options.tolerance or TOLERANCE))
+        return
+    files = {part_path(target, part.name): part for part in exports.parts}
+    with new_files(files):
+        for path, part in files.items():
+            description = about | describe_part(exports, part)
+            if options.quantize:
+                difference = write_quantized(path, part, description, mels=mels, audio=stripped.audio)
+                said = f"{options.quantize}, mean mel distance from PyTorch"
+                print(written(path, difference, options.tolerance or MEL_TOLERANCE, said))
+            else:
+                difference = write_compared(path, part, description, format=options.format)
+                print(written(path, difference, options.tolerance or TOLERANCE))
 
 
 TOOLS = {"inspect": inspect, "convert": convert, "strip": strip, "export": export}

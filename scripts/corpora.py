@@ -1,5 +1,6 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,12 +19,9 @@ from scripts.launch import (
     count,
     cuda,
     dry_run,
-    exec_or_print,
     note,
     options,
-    program,
     python,
-    require,
     run_or_print,
     script,
     setting,
@@ -31,18 +29,10 @@ from scripts.launch import (
 from scripts.speaking import downloaded
 from scripts.train import DATASET_PATH, CorpusSettings, list_path
 
-_LJSPEECH = "https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2"
-_LJSPEECH_SHA256 = "be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5"
-_FSDD = "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/v1.0.10.tar.gz"
-LIBRISPEECH = {  # subset -> SHA-256 of its archive
-    "train-clean-100": "d4ddd1d5a6ab303066f14971d768ee43278a5f2a0aa43dc716b0e64ecbbbf6e2",
-    "train-clean-360": "146a56496217e96c14334a160df97fffedd6e0a04e66b9c5af0d40be3c792ecf",
-    "train-other-500": "ddb22f27f96ec163645d53215559df6aa36515f26e01dd70798188350adcb6d2",
-    "dev-clean": "76f87d090650617fca0cac8f88b9416e0ebf80350acb97b343a85fa903728ab3",
-    "dev-other": "12661c48e8c3fe1de2c1caa4c3e135193bfb1811584f11f569dd12645aa84365",
-    "test-clean": "39fde525e59672dc6d1551919b1478f724438a95aa55f874b576be21967e6c23",
-    "test-other": "d09c181bba5cf717b3dee7d4d592af11a3ee3a09e08ae025c5506f6ebe961c29",
-}
+# Name -> address and SHA-256 of an archive.
+_ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("corpora.tsv")))
+_ARCHIVES = {name: (address, checksum) for name, address, checksum in _ROWS}
+LIBRISPEECH = [name for name in _ARCHIVES if re.match("train-|dev-|test-", name)]  # its subsets
 
 
 @dataclass(frozen=True)
@@ -65,7 +55,9 @@ class PrepareSettings(CorpusSettings):
 @script(PrepareSettings, [ListOptions])
 def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     """Split a corpus into lists, and extract its features."""
-    corpus = require(own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
+    corpus = launch.require(
+        own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh"
+    )
     own, features, chosen = replace(own, dataset_path=corpus, language=_language(own, corpus)), own.features, options()
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
     has_text = (corpus / "metadata.csv").is_file() or texts.is_file()
@@ -100,9 +92,8 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
 
 def _language(own: PrepareSettings, corpus: Path) -> str | None:
     """LANGUAGE, or the language that the texts look like unless that is English, which a note names."""
-    lists = (list_path(own, "audio_text", "train"), corpus / "metadata.csv")
-    path = next((path for path in lists if path.is_file()), None)
-    if own.language or path is None:
+    path = corpus / "metadata.csv"
+    if own.language or not path.is_file():
         return own.language
     found = guess_language(line.split("|")[1] for line in read_lines(path) if "|" in line)
     if found in ("", "en"):
@@ -145,7 +136,7 @@ def _extract(own: PrepareSettings, corpus: Path, features: str, splits: list[str
     recordings = [list_path(own, "audio_text", split) for split in splits]
     lists = [list_path(own, columns, split) for split in splits]  # the first one's pitch statistics normalize all
     files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *options(audio_config=own.audio_config)]
-    run_or_print([python(), program("extract_mels.py"), "--dataset-path", corpus, *files, *chosen])
+    run_or_print([python(), launch.shipped("extract_mels.py"), "--dataset-path", corpus, *files, *chosen])
     settings = []  # by which train.sh reads the text; a Tacotron 2 says its own
     if features == "mels" and own.language:
         settings = [f"LANGUAGE={own.language}"]
@@ -188,7 +179,7 @@ def _print_script(name: str, value: Path, default: Path, script: str) -> None:
 class ArchiveSettings:
     """Where a corpus comes from."""
 
-    archive: str = setting("DATASET_ARCHIVE", _LJSPEECH, "URL or path")
+    archive: str = setting("DATASET_ARCHIVE", _ARCHIVES["LJSpeech-1.1"][0], "URL or path")
     checksum: str | None = setting("DATASET_SHA256", None, "SHA-256 of the archive; empty: not verified")
     dataset_path: Path | None = setting(DATASET_PATH, None, "folder for it; empty: LJSpeech-1.1")
     model: str = ""
@@ -198,7 +189,7 @@ class ArchiveSettings:
 def download_dataset(own: ArchiveSettings, given: Given) -> None:
     """Download LJSpeech, or another corpus in its layout."""
     corpus = own.dataset_path or train.find_ljspeech()
-    checksum = own.checksum or (None if given.empty("DATASET_SHA256") else _LJSPEECH_SHA256)
+    checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _ARCHIVES["LJSpeech-1.1"][1])
     _download(own.archive, corpus, "metadata.csv", checksum)
     _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
     launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
@@ -209,7 +200,7 @@ class LibriSpeechSettings:
     """LibriSpeech's subsets."""
 
     dataset_path: Path = setting(DATASET_PATH, train.LIBRISPEECH_FOLDER, "folder of LibriSpeech")
-    subsets: tuple[str, ...] = setting("SUBSETS", (), "of LibriSpeech; empty: all", choices=tuple(LIBRISPEECH))
+    subsets: tuple[str, ...] = setting("SUBSETS", (), "of LibriSpeech; empty: all", choices=LIBRISPEECH)
     source: str = setting("LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of archives")
     verify: bool = setting("VERIFY", True, "false: checksums do not matter")
     speeds: tuple[float, ...] = setting("SPEEDS", (), "of copies of the training subsets", above=0)
@@ -221,7 +212,7 @@ class LibriSpeechSettings:
 def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     """Download subsets of LibriSpeech."""
     for subset in own.subsets or LIBRISPEECH:
-        checksum = LIBRISPEECH[subset] if own.verify else None
+        checksum = _ARCHIVES[subset][1] if own.verify else None
         _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
     _print_script("DATASET_PATH", own.dataset_path, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
 
@@ -230,7 +221,7 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
 class DigitsArchive(ArchiveSettings):
     """Where the digits come from."""
 
-    archive: str = setting("DATASET_ARCHIVE", _FSDD, "URL or path")
+    archive: str = setting("DATASET_ARCHIVE", _ARCHIVES["fsdd"][0], "URL or path")
     dataset: Path = setting("DATASET", Path("fsdd"), "folder of the Free Spoken Digit Dataset")
 
 
@@ -253,4 +244,4 @@ def preprocess_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     chosen = [own.dataset_path, *options(n_workers=own.n_workers)]
     chosen += ["--subsets", *own.subsets] if own.subsets else []
     chosen += ["--speeds", *own.speeds] if own.speeds else []
-    exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *chosen, *given.words])
+    launch.exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *chosen, *given.words])

@@ -1,7 +1,5 @@
 """Puts trained models into ``pretrained_models/<model>/``, or a corpus into a folder, from a URL or a path.
 
-    python -m scripts.download_models fastpitch hifigan-finetuned-fastpitch
-    python -m scripts.download_models hifigan --source /media/stick/hifigan.zip
     python -m scripts.download_models hifigan --source https://example.org/g_02500000 https://example.org/config.json
     python -m scripts.download_models corpus --source https://example.org/a.tar.bz2 -o my_voice --member metadata.csv
 
@@ -29,7 +27,7 @@ from typing import NamedTuple
 from common import files
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import check_file, check_output_file, make_folder, writing
+from common.files import check_file, check_output_file, make_folder, read_lines, writing
 from common.progress import progress
 from common.registry import get_model
 
@@ -48,23 +46,8 @@ class PublishedModel(NamedTuple):
 
 _NGC = "https://api.ngc.nvidia.com/v2/models/nvidia/"
 # Name, model, address and, if it is known, file of each.
-_PUBLISHED = """
-fastpitch FastPitch fastpitch_pyt_fp32_ckpt_v1_1/versions/21.05.0/zip nvidia_fastpitch_210824.pt
-fastpitch-cfg FastPitch dle/fastpitch__pyt_ckpt/versions/21.12.1_amp/files/nvidia_fastpitch_210824+cfg.pt \
-    nvidia_fastpitch_210824+cfg.pt
-fastpitch-1.0 FastPitch fastpitch_pyt_amp_ckpt_v1/versions/20.02.0/zip nvidia_fastpitch_200518.pt
-tacotron2 Tacotron2 tacotron2_pyt_ckpt_amp/versions/19.12.0/files/nvidia_tacotron2pyt_fp16.pt \
-    nvidia_tacotron2pyt_fp16.pt
-hifigan HiFi-GAN dle/hifigan__pyt_ckpt_ds-ljs22khz/versions/21.08.0_amp/zip hifigan_gen_checkpoint_6500.pt
-hifigan-finetuned-fastpitch HiFi-GAN dle/hifigan__pyt_ckpt_mode-finetune_ds-ljs22khz/versions/21.08.0_amp/zip \
-    hifigan_gen_checkpoint_10000_ft.pt
-waveglow WaveGlow waveglow_ckpt_amp_256/versions/20.01.0/zip nvidia_waveglow256pyt_fp16.pt
-jasper Jasper jasperpyt_fp16/versions/1/zip
-"""
-PUBLISHED = {
-    name: PublishedModel(model, _NGC + path, *file)
-    for name, model, path, *file in map(str.split, _PUBLISHED.strip().splitlines())
-}
+_ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("published_models.tsv")))
+PUBLISHED = {name: PublishedModel(model, _NGC + path, *file) for name, model, path, *file in _ROWS}
 # Files next to checkpoints that are none.
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 
@@ -103,10 +86,7 @@ def fetch(url: str, target: Path) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip or a tar into ``folder``, outside of which nothing is written.
-
-    Raises InputError where the archive is broken, or a tar holds a path that leads out of the folder.
-    """
+    """Unpack a zip or a tar into ``folder``, outside of which nothing is written; raises InputError if it is broken."""
     # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
     is_tar = not archive.name.lower().endswith(".zip")
     options = {"filter": "data"} if is_tar and hasattr(tarfile, "data_filter") else {}
@@ -142,16 +122,15 @@ def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) 
         else:
             make_folder(folder)
             shutil.copyfile(path, folder / path.name)
+            if (config := path.with_name("config.json")).is_file():  # the authors' checkpoints need theirs
+                shutil.copyfile(config, folder / config.name)
     finally:
         shutil.rmtree(parts, ignore_errors=True)  # resuming from a file that is broken would never help
 
 
 @contextmanager
 def brought(sources: Sequence[str], target: Path, *, sha256: str | None) -> Iterator[Path]:
-    """A temporary folder beside ``target`` with what the sources hold, of which ``sha256`` is the first one's checksum.
-
-    Raises InputError as `bring`.
-    """
+    """A temporary folder beside ``target`` with what the sources hold; raises as `bring`."""
     make_folder(target.parent)
     parts = target.with_name(f".{target.name}.download")  # what an interrupted download resumes from
     with writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
@@ -171,18 +150,24 @@ def bring_member(source: str, output: Path, *, member: str, sha256: str | None =
         if len(found) != 1:
             raise InputError(f"{source}: expected one {member} in it, found {len(found)}")
         (found[0] if found[0].is_dir() else found[0].parent).replace(output)
+    n_recordings = sum(path.suffix in (".wav", ".flac") for path in output.rglob("*"))
+    print(f"{output}: {n_recordings} recordings")
 
 
-def bring_model(sources: Sequence[str], folder: Path, *, model: str, sha256: str | None = None) -> None:
-    """Bring ``sources`` into ``folder``, where they stand only once a checkpoint of ``model`` is among them.
+def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str | None) -> None:
+    """Bring a model into its folder below ``output``, where it stands only once a checkpoint of it is there.
 
-    Raises InputError as `bring`, and CheckpointError as `describe`.
+    Without sources it is the published one, unless it is there already. Raises as `bring` and `describe`.
     """
-    with brought(sources, folder, sha256=sha256) as fresh:
-        for config in (Path(source).with_name("config.json") for source in sources if Path(source).is_file()):
-            if config.is_file():  # the authors' checkpoints need theirs
-                shutil.copyfile(config, fresh / config.name)
-        describe(fresh, model=model, shown_as=folder)
+    published = PUBLISHED[name]
+    folder = output / get_model(published.model).option  # where the scripts look
+    if not sources and any(folder.rglob(published.file or "*.pt")):
+        describe(folder, model=published.model, shown_as=folder)
+        return
+    if not sources:
+        print(f"{published.address}: no checksum was published; verified by opening it")
+    with brought(sources or [published.address], folder, sha256=sha256) as fresh:
+        describe(fresh, model=published.model, shown_as=folder)
         shutil.copytree(fresh, folder, dirs_exist_ok=True, copy_function=os.replace)
 
 
@@ -224,23 +209,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if (args.source or args.sha256) and len(args.models) > 1:
         raise OptionError("--source and --sha256 are of one model; name the others in calls of their own")
-    if args.models == ["corpus"]:
-        bring_member(args.source[0], args.output, member=args.member, sha256=args.sha256)
-        recordings = [path for path in args.output.rglob("*") if path.suffix in (".wav", ".flac")]
-        print(f"{args.output}: {len(recordings)} recordings")
-        return 0
     for name in args.models:
-        published = PUBLISHED[name]
-        model, folder = published.model, args.output / get_model(published.model).option  # where the scripts look
+        if name == "corpus":
+            bring_member(args.source[0], args.output, member=args.member, sha256=args.sha256)
+            continue
         variable = re.sub(r"\W", "_", name).upper()
         sources = args.source or [*filter(None, [os.environ.get(f"{variable}_SOURCE")])]
         sha256 = args.sha256 or os.environ.get(f"{variable}_SHA256") or None
-        if not sources and any(folder.rglob(published.file or "*.pt")):
-            describe(folder, model=model, shown_as=folder)
-            continue
-        if not sources:
-            print(f"{published.address}: no checksum was published; verified by opening it")
-        bring_model(sources or [published.address], folder, model=model, sha256=sha256)
+        bring_model(name, args.output, sources=sources, sha256=sha256)
     return 0
 
 

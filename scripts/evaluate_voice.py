@@ -1,10 +1,6 @@
 """Evaluates a voice or a vocoder: speaks a list, and measures of each utterance error rates, distances, and speed.
 
-    python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt phrases/devset10.tsv --jasper Jasper.pt
-    python -m scripts.evaluate_voice HiFi-GAN.pt copy.tsv
     python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt list.tsv --against other.pt output/third
-    python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt list.tsv --listening mushra --against other.pt
-    python -m scripts.evaluate_voice --results results
 
 GENERATOR is a text-to-mel checkpoint, VOCODER a mel-to-sound checkpoint or the word griffin-lim; without GENERATOR the
 list's recordings are copied. A run that was stopped is resumed when it is started again.
@@ -81,9 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             one = open_checkpoint(path, role=None, ema=args.ema)
             if one.spec.role not in ("vocoder", *speaking):
                 raise OptionError(f"--against {path}: of {one.spec.name}, expected a {' or '.join(speaking)}")
-            output = args.output / "against" / "_".join(path.with_suffix("").parts).strip("/_")
-            while output in systems.values():  # of x/voice.pt and x/voice.onnx
-                output = output.with_name(f"{output.name}_{path.suffix[1:]}")
+            output = args.output / "against" / "_".join(path.parts).strip("/_")
             voices.append((output, {**speaking, one.spec.role: one}))
             name = _name_of(voices[-1][1])
         elif not path.is_dir():
@@ -113,6 +107,7 @@ def _compare(folder: Path, listening: str | None, systems: Mapping[str, Path]) -
         write_listening_test(folder, listening, systems)
     elif len(systems) > 1:
         print_differences(systems)
+    return status
 
 
 def _evaluate(argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoint]", output: Path) -> int:

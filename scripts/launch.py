@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,7 @@ from common.options import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
-SPEAKING = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic")
-MODELS = (*SPEAKING, "Jasper")
+MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
 # Utterances, or a vocoder's segments, in an update of the published runs: the least and the most.
 GLOBAL_BATCHES = {
     "FastPitch": (256, 256),
@@ -74,24 +73,14 @@ class GpuSettings:
 class Given:
     """What a script was started with beside its own settings."""
 
-    passed: list[str]  # options of its program that variables set
-    words: list[str]  # arguments
-    environ: Mapping[str, str]
+    passed: list[str] = field(default_factory=list)  # options of its program that variables set
+    words: list[str] = field(default_factory=list)  # arguments
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def options(self) -> list[str]:
         """The words for its program."""
         return [*self.passed, *self.words]
-
-    def drop(self, name: str) -> None:
-        """Leave out an option that a variable set, with its value."""
-        if name in self.passed:
-            place = self.passed.index(name)
-            del self.passed[place : place + 2]
-
-    def empty(self, variable: str) -> bool:
-        """Whether a variable is set to nothing."""
-        return self.environ.get(variable) == ""
 
 
 @dataclass(frozen=True)
@@ -124,11 +113,7 @@ class Script:
         return {name: reason for name, scripts, reason in rows if places & {*scripts.split()}}
 
     def start(self, environ: Mapping[str, str], words: Sequence[str]) -> None:
-        """Run with these variables and arguments."""
-        self.run(*self.prepare(environ, words))
-
-    def prepare(self, environ: Mapping[str, str], words: Sequence[str]) -> tuple[Any, Given]:
-        """Its own settings, and all else that it was given.
+        """Run with these variables and arguments.
 
         Arguments NAME=value that come first are defaults of variables, and so are Jasper's that are no options.
 
@@ -138,15 +123,7 @@ class Script:
         environ, words = dict(environ), list(words)
         if _OF_GETTEXT.fullmatch(environ.get("LANGUAGE", "")):
             del environ["LANGUAGE"]
-        choice = ArgumentParser(add_help=False)
-        choice.add_argument("-m", "--model", default=environ.get("MODEL"))
-        model = choice.parse_known_args(words)[0].model if self.models else ""
-        if self.models and not model:
-            model = next((one for name, one in self.model_of.items() if environ.get(name)), self.models[0])
-            if self.model_of:
-                note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
-        if self.models and model not in self.models:
-            raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
+        model = self._model(environ, words) if self.models else ""
         for name, reason in self.removed(model).items():
             if (value := environ.pop(name, "")).lower() not in ("", "0", "false", "no", "off"):
                 raise OptionError(f"{name}={shown(value)[1:-1]}: of the original script; {reason}")
@@ -164,34 +141,38 @@ class Script:
                 environ[name] = value
         if (config := environ.get("MODEL_CONFIG", "")).startswith("configs/"):  # as the original calls it
             environ["MODEL_CONFIG"] = f"jasper/{config}"
-        return self._read(environ, words, model)
-
-    def _read(self, environ: dict[str, str], words: list[str], model: str) -> tuple[Any, Given]:
-        """The settings of variables and arguments; a variable of its own is none of its program's."""
         parser = self.parser(model)
         args, rest = parser.parse_known_args([*words_of_variables(parser, environ), *words])
         taken = {name for _, _, known in options_of(self.own) for name in variables_of(known)}
         others = {name: value for name, value in environ.items() if name not in taken}
-        passed = words_for(others, *self.programs(model))
-        return read_options(args, self.own, model=model), Given(passed, rest, environ)
+        given = Given(words_for(others, *self.programs(model)), rest, environ)
+        self.run(read_options(args, self.own, model=model), given)
+
+    def _model(self, environ: Mapping[str, str], words: Sequence[str]) -> str:
+        choice = ArgumentParser(add_help=False)
+        choice.add_argument("-m", "--model", default=environ.get("MODEL"))
+        model = choice.parse_known_args(words)[0].model
+        if not model:
+            model = next((one for name, one in self.model_of.items() if environ.get(name)), self.models[0])
+            if self.model_of:
+                note(f"note: MODEL={model}; set it for another of {' '.join(self.models)}")
+        if model not in self.models:
+            raise OptionError(f"MODEL={shown(model)[1:-1]}: expected one of {' '.join(self.models)}")
+        return model
 
     def parser(self, model: str = "") -> ArgumentParser:
         """The parser of its own settings; ``--help`` lists the variables of its program too."""
-        known = {
-            known.variable: (known, default) for _, known, default in self.declarations(model or (*self.models, "")[0])
-        }
-        lines = [f"  {f'{name}={_shown(default)}':<32}  {one.help}" for name, (one, default) in known.items()]
-        text = "\n".join(["Variables, set in front of the script as NAME=value:", *lines])
+        lines = {"": "Variables, set in front of the script as NAME=value:"}
+        for _, known, default in self.declarations(model or (*self.models, "")[0]):
+            value = "" if default in (None, (), False) else str(words_of_value(default)).lower()
+            lines[str(known.variable)] = f"  {f'{known.variable}={value}':<32}  {known.help}"
+        text = "\n".join(lines.values())
         layout = argparse.RawDescriptionHelpFormatter
         parser = ArgumentParser(prog=f"{self.name}.sh", epilog=text, formatter_class=layout)
         if self.models:
             parser.add_argument("-m", "--model", choices=self.models, help="what to work with; MODEL too")
         add_options(parser, self.own)
         return parser
-
-
-def _shown(default: Any) -> str:
-    return "" if default in (None, (), False) else str(words_of_value(default)).lower()
 
 
 def words_for(environ: Mapping[str, str], *kinds: type) -> list[str]:
@@ -238,14 +219,13 @@ def options(**values: Any) -> list[Any]:
 
 def number_of_gpus(own: GpuSettings, most: int | None = None) -> int:
     """How many GPUs of each machine are used, of ``most`` that a command can use; raises OptionError."""
+    if own.cpu or own.cuda is False:
+        return 0
     if own.num_gpus == "auto":
-        there = 0 if own.cpu or own.cuda is False else 1 if own.cuda else count_gpus()
+        there = 1 if own.cuda else count_gpus()
         return there if most is None else min(there, most)
     if not own.num_gpus.isdecimal():
         raise OptionError(f"NUM_GPUS={shown(own.num_gpus)[1:-1]}: expected auto or a whole number")
-    if int(own.num_gpus) and (own.cpu or own.cuda is False):
-        off = "CPU=true" if own.cpu else "CUDA=false"
-        raise OptionError(f"{off}: NUM_GPUS={own.num_gpus} is set too; leave one out")
     if most is not None and int(own.num_gpus) > most:
         raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; one process does this")
     return int(own.num_gpus)
@@ -283,16 +263,15 @@ def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
             raise InputError(f"NUM_GPUS={n_gpus}, but PyTorch sees {found} GPUs here; NUM_GPUS=0 is for the CPU")
     if processes > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun sets it, with a warning
+    if own.nnodes > 1 and own.master_addr is None:
+        raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
     if own.nnodes > 1:
-        port = str(own.port or 29500)
-        if own.master_addr is None:
-            raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
-        words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes)]
+        address, port = str(own.master_addr), str(own.port or 29500)
+        where = ["--node-rank", str(own.node_rank), "--master-addr", address, "--master-port", port]
         if own.node_rank is None:
             run_id = own.run_id or own.model.lower()
-            words += ["--rdzv-backend", "c10d", "--rdzv-id", run_id, "--rdzv-endpoint", f"{own.master_addr}:{port}"]
-        else:
-            words += ["--node-rank", str(own.node_rank), "--master-addr", own.master_addr, "--master-port", port]
+            where = ["--rdzv-backend", "c10d", "--rdzv-id", run_id, "--rdzv-endpoint", f"{address}:{port}"]
+        words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes), *where]
     elif processes > 1:
         where = ["--standalone"] if own.port is None else ["--master-port", str(own.port)]  # else it finds a free port
         words += [*_TORCHRUN, "--nproc-per-node", str(processes), *where]
@@ -310,11 +289,6 @@ def dry_run() -> bool:
     return read_switch("DRY_RUN", os.environ.get("DRY_RUN") or "0")
 
 
-def program(name: str) -> Path:
-    """A program at the toolkit's top, as it is named from the current folder."""
-    return Path(name) if Path.cwd() == ROOT or Path(name).exists() else ROOT / name
-
-
 def python() -> str:
     """The interpreter of commands, as it is named in them."""
     return os.environ.get("PYTHON") or sys.executable
@@ -322,7 +296,7 @@ def python() -> str:
 
 def shipped(path: str) -> Path:
     """A file of the toolkit: that of the current folder where there is one, such as the toolkit's own."""
-    return Path(path) if Path(path).exists() else ROOT / path
+    return Path(path) if Path.cwd() == ROOT or Path(path).exists() else ROOT / path
 
 
 def require(path: Path, message: str) -> Path:
@@ -332,11 +306,6 @@ def require(path: Path, message: str) -> Path:
     return path
 
 
-def _end_with_script() -> None:
-    """Ask Linux to send this process SIGTERM when its parent ends, whatever ends it."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-
-
 def run_or_print(command: Sequence[str | Path]) -> None:
     """Run a command, or with DRY_RUN=1 print it; ends with its status where it fails."""
     words = [str(word) for word in command]
@@ -344,7 +313,8 @@ def run_or_print(command: Sequence[str | Path]) -> None:
         print(shlex.join(words), flush=True)
         return
     sys.stdout.flush()
-    child = subprocess.Popen(words, preexec_fn=_end_with_script)
+    # PR_SET_PDEATHSIG: Linux sends it SIGTERM when this process ends, whatever ends it.
+    child = subprocess.Popen(words, preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGTERM))
     try:
         status = child.wait()
     except KeyboardInterrupt as stop:
@@ -367,6 +337,6 @@ def exec_or_print(command: Sequence[str | Path]) -> None:
 
 def print_next(what: str, command: Sequence[str | Path]) -> None:
     """Print a command to run next, as it can be pasted; ``what`` says what for, and may be empty."""
-    pairs = [re.fullmatch(r"(?s)([A-Z_0-9]+=)?(.*)", str(word)) for word in command]
-    words = [f"{one[1] or ''}{shlex.quote(one[2])}" for one in pairs if one]
+    words = [re.match("([A-Z_0-9]+=)?", str(word))[0] for word in command]  # type: ignore[index]
+    words = [name + shlex.quote(str(word).removeprefix(name)) for name, word in zip(words, command)]
     print(f"next{', ' * bool(what)}{what}: {' '.join(words)}", flush=True)

@@ -1,9 +1,7 @@
 """Write the tables of docs/OPTIONS.md and docs/MIGRATING.md whose rows the code declares.
 
-python -m scripts.options_page
-
-All else on the pages is written by hand. ``<!-- made: WHAT COMMAND -->`` and ``<!-- end -->`` stand around a table:
-``WHAT`` is a name of `PARTS`, and a command is a key of `PARSERS`.
+``<!-- made: WHAT COMMAND -->`` and ``<!-- end -->`` stand around a table: ``WHAT`` is a name of `PARTS`, and a command
+is a key of `PARSERS`. All else on the pages is written by hand.
 """
 
 import argparse

@@ -18,7 +18,8 @@ from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts import launch
-from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, program, python, require, script, setting
+from scripts.checkpoint_tools import mels_fit
+from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, python, require, script, setting
 from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
@@ -104,21 +105,18 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None, a
     return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
 
 
+def _fits(voice: Path, vocoder: Path) -> bool:
+    """Whether a vocoder reads a voice's mels; raises CheckpointError where a file cannot be read."""
+    from common.checkpoints.loading import read_model
+
+    return mels_fit(read_model(voice)[1], read_model(vocoder)[1])["fits"]
+
+
 def _gives_sound(phrases: Path | None) -> bool:
     """Whether a list names a column of mel-spectrograms or recordings."""
     if phrases is None or not phrases.is_file():
         return False
     return not {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", read_text(phrases).partition("\n")[0]))
-
-
-def _fits(voice: Path, vocoder: Path) -> bool:
-    """Whether a vocoder reads a voice's mels; raises CheckpointError where a file cannot be read."""
-    from common.checkpoints.loading import read_model
-    from common.synthesis.vocoder import AudioContract
-
-    speaking, sounding = read_model(voice)[1], read_model(vocoder)[1]
-    contract = AudioContract(sounding.audio, "vocoder", sounding.assumed)
-    return not contract.differences(speaking.audio, assumed=speaking.assumed)
 
 
 def downloaded(model: str) -> list[Path]:
@@ -157,7 +155,7 @@ def inference_example(own: ExampleSettings, given: Given) -> None:
         chosen = [*options(input=own.phrases, output=output, dataset_path=own.dataset_path), *own.words]
         if own.waveglow or own.hifigan:
             chosen += options(denoising_strength=0.01 if own.waveglow else 0.005)
-    command = [python(), program("inference.py"), *chosen, *given.passed, *cuda(own), *given.words]
+    command = [python(), launch.shipped("inference.py"), *chosen, *given.passed, *cuda(own), *given.words]
     launch.exec_or_print(command)
 
 
@@ -199,11 +197,11 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
         print(manifest, flush=True)
         output = own.output_dir / f"{manifest.stem}.json"
         chosen = [*options(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
-        launch.run_or_print([python(), program("inference.py"), *chosen, *given.options])
+        launch.run_or_print([python(), launch.shipped("inference.py"), *chosen, *given.options])
 
 
 @script(VoiceSettings, [ComputingOptions, EmaOptions])
 def serve(own: VoiceSettings, given: Given) -> None:
     """Serve a voice; serve.py reads SPEECH_API_KEY, the key that clients must send, itself."""
     chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]
-    launch.exec_or_print([python(), program("serve.py"), *chosen, *given.options])
+    launch.exec_or_print([python(), launch.shipped("serve.py"), *chosen, *given.options])

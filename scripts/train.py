@@ -8,6 +8,7 @@ from pathlib import Path
 from common.audio.options import AudioOptions
 from common.cli import ComputingOptions
 from common.errors import OptionError
+from common.files import read_text
 from common.registry import get_model
 from common.training.options import RunOptions
 from scripts import launch
@@ -81,10 +82,12 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
             raise OptionError(f"BATCH_SIZE={bs}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
         bs //= accumulation
     processes, n_processes = launch.launcher(own, n_gpus)
+    least, most = launch.GLOBAL_BATCHES[own.model]
+    if own.world_size and (least == most or own.model == "Jasper"):
+        bs = bs or max(1, least // (own.world_size * accumulation))
     if own.num_gpus == "auto" and n_gpus == 0:
         launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
     chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)
-    least, most = launch.GLOBAL_BATCHES[own.model]
     batch = bs or recipe.batch_size
     if "--from-checkpoint" not in words and not least <= n_processes * batch * accumulation <= most:
         launch.note(
@@ -93,7 +96,7 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         )
     chosen += options(batch_size=bs, gradient_accumulation_steps=own.accumulation) + ["--cuda"] * min(n_gpus, 1)
     output = options(model=own.model, output=own.output_dir or Path("output"))
-    return [*processes, launch.program("train.py"), *output, *chosen, *words]
+    return [*processes, launch.shipped("train.py"), *output, *chosen, *words]
 
 
 def _lists_of_librispeech(own: TrainSettings, given: Given) -> list[str | Path]:
@@ -102,7 +105,7 @@ def _lists_of_librispeech(own: TrainSettings, given: Given) -> list[str | Path]:
     published = [librispeech_manifest(corpus, f"train-{name}") for name in ("clean-100", "clean-360", "other-500")]
     training = own.train_manifests or published
     validation = own.val_manifest or [librispeech_manifest(corpus, "dev-clean")]
-    none = ["--keep-milestones"] if given.empty("KEEP_MILESTONES") else []
+    none = ["--keep-milestones"] if given.environ.get("KEEP_MILESTONES") == "" else []
     return [*options(dataset_path=corpus), "--training-files", *training, "--validation-files", *validation, *none]
 
 
@@ -169,10 +172,7 @@ def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list
             launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
         else:
             chosen = [] if "--from-checkpoint" in words else ["--energy-conditioning"]  # a checkpoint's own decides
-            energy = str(
-                "--energy-conditioning" in [*chosen, *words] and "--no-energy-conditioning" not in words
-            ).lower()
-            launch.note(f"FastPitch 1.1, with learned alignment and ENERGY={energy}: {path} gives no durations")
+            launch.note(f"FastPitch 1.1, with learned alignment: {path} gives no durations")
     return ("audio_text", ["--learned-alignment", *chosen]) if learned else ("mel_dur_pitch_text", chosen)
 
 
@@ -180,9 +180,7 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
     """Whether a list has FastPitch's columns of mel, duration and pitch; the name says so of one that is not there."""
     if not path.is_file():
         return named and "_dur_" in path.name
-    with path.open(encoding="utf-8", errors="replace") as file:
-        first = next((line for line in file if line.strip()), "")
-    return re.match(r"(?:[^|]*\.pt\s*\|){3}", first) is not None
+    return re.match(r"(?:[^|]*\.pt\s*\|){3}", read_text(path)) is not None
 
 
 @script(

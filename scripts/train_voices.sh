@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Trains the small voice and vocoder that the project ships, from recordings of one speaker and embedded speakers.
-#   DATASET_PATH=clips OUTPUT_DIR=output/trial NUM_GPUS=0 bash scripts/train_voices.sh
-#   STAGES="vocoder" DRY_RUN=1 bash scripts/train_voices.sh
-# Run again after a stop, it resumes.
+# Trains a voice and its vocoder as the shipped ones are trained, on a corpus such as scripts/make_corpus.sh makes.
+#   DATASET_PATH=teacher NUM_GPUS=0 bash scripts/train_voices.sh  # makes output/voices/voice.pt and vocoder.pt
+#   STAGES="mels vocoder strip" OUTPUT_DIR=output/trial DRY_RUN=1 bash scripts/train_voices.sh
+# Speakers are the folders of a corpus with speakers.txt, or the last column of TRAIN_FILELIST. Run again after a stop, it
+# resumes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run train_voices "$@"

@@ -1,12 +1,11 @@
-"""Scripts that train in several steps or places, such as finetune_voice, train_digits and slurm_train."""
+"""Scripts that train in several steps or places, such as finetune_voice, train_digits and train_voices."""
 
 import itertools
 import re
-import signal
-import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import shlex
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
@@ -15,8 +14,9 @@ from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_lines, write_text
 from common.importing.options import SPEAKERS, name_import
 from scripts import launch, train
+from scripts.corpora import prepare_dataset
 from scripts.datasets.make_filelists import SPLITS, ListOptions
-from scripts.launch import MODELS, Given, GpuSettings, count, cuda, options, python, script, setting
+from scripts.launch import Given, GpuSettings, count, cuda, options, python, script, setting
 from scripts.speaking import SHIPPED, find_newest
 from scripts.train import CorpusSettings, TrainSettings, training_options
 
@@ -56,8 +56,9 @@ def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     epochs = int(given.environ.get("EPOCHS") or max(1, _UPDATES // max(1, n_clips // batch)))
     is_aligned = launch.dry_run() or read_model(checkpoint)[1].config.get("learned_alignment")
     start, share = (0, 1) if is_aligned else (epochs // 10, max(1, epochs // 10))
+    interval = max(1, epochs // 10)
     chosen = options(epochs=epochs, kl_loss_start_epoch=start, kl_loss_warmup_epochs=share)
-    chosen += options(epochs_per_checkpoint=max(1, epochs // 10), validation_interval=max(1, epochs // 10))
+    chosen += options(epochs_per_checkpoint=interval, validation_interval=interval)
     chosen += [*options(from_checkpoint=checkpoint, optimizer="adam"), "--resume"]
     gpus = str(min(launch.number_of_gpus(own), 1)) if own.num_gpus == "auto" else own.num_gpus
     lists = {"train_filelist": training, "val_filelist": validation}
@@ -139,6 +140,11 @@ class TeacherSettings(CorpusSettings):
 @script(TeacherSettings, [ComputingOptions, EmaOptions])
 def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
     """Make a generator's mels of a corpus."""
+    launch.exec_or_print(mels_command(own, given))
+
+
+def mels_command(own: TeacherSettings, given: Given) -> list[str | Path]:
+    """The command that makes a generator's mels of a corpus."""
     checkpoint = own.fastpitch or find_newest("FastPitch")
     chosen = options(checkpoint=checkpoint, dataset_path=own.dataset_path or train.find_ljspeech())
     if own.train_filelist:
@@ -146,8 +152,8 @@ def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
     else:
         chosen += ["--lists", own.filelists / own.name]
     chosen += options(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
-    program = [python(), launch.program("extract_mels.py")]
-    launch.exec_or_print([*program, *chosen, "--resume", *given.passed, *cuda(own), *given.words])
+    chosen = [python(), launch.shipped("extract_mels.py"), *chosen]
+    return [*chosen, "--resume", *given.passed, *cuda(own), *given.words]
 
 
 @dataclass(frozen=True)
@@ -177,15 +183,15 @@ def train_digits(own: DigitSettings, given: Given) -> None:
     chosen += options(keep_milestones=epochs, samples_interval=epochs)
     if not launch.dry_run():
         list_digits(recordings, output)
-    launch.run_or_print([python(), launch.program("train.py"), *chosen, *given.passed, *cuda(own), *given.words])
+    launch.run_or_print([python(), launch.shipped("train.py"), *chosen, *given.passed, *cuda(own), *given.words])
     chosen = options(jasper=output / f"Jasper_checkpoint_{epochs}.pt", dataset_path=recordings)
     chosen += [*options(input=output / "test.txt", output=output / "transcripts.tsv"), "--ema", "--quiet", *cuda(own)]
     launch.run_or_print(
-        [python(), launch.program("inference.py"), *chosen, *launch.words_for(given.environ, ComputingOptions)]
+        [python(), launch.shipped("inference.py"), *chosen, *launch.words_for(given.environ, ComputingOptions)]
     )
 
 
-_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_DIGITS = "zero one two three four five six seven eight nine".split()
 
 
 def list_digits(recordings: Path, output: Path) -> None:
@@ -205,67 +211,72 @@ def list_digits(recordings: Path, output: Path) -> None:
         print(f"{output / name}.txt: {len(rows)} recordings", flush=True)
 
 
-_STAGES = ("data", "vocoder", "voice")
-# What all trainings of the shipped voice have, and its network.
-_VOICE = "--learned-alignment --amp --grad-clip-thresh 5 --ema-decay 0.99 --optimizer adam"
-_NETWORK = "--in-fft-n-layers 4 --out-fft-n-layers 4 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384 "
-_NETWORK += "--symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-output-size 192 --mean-mel-bias "
-_NETWORK += "--g2p espeak --g2p-language en-us"
-_BASE = f"{_VOICE} --learning-rate 1.4e-2 --energy-conditioning --input-type phone --symbol-set espeak --n-speakers 4 "
-_BASE += "--warmup-steps 250 --epochs-per-checkpoint 1 --validation-interval 1 --kl-loss-start-epoch 2 "
-_BASE += f"--kl-loss-warmup-epochs 2 {_NETWORK}"
-_FINE_TUNING = f"{_VOICE} --n-speakers auto --learning-rate 7e-3 --warmup-steps 100 --epochs-per-checkpoint 10 "
-_FINE_TUNING += "--validation-interval 10 --kl-loss-start-epoch 0 --kl-loss-warmup-epochs 1"
+_STAGES = ("lists", "voice", "adversarial", "mels", "vocoder", "strip")
+# Options of train.py.
+_VOICE = "--n-speakers auto --optimizer adam --ema-decay 0.995 --grad-clip-thresh 5 --amp "
+_VOICE += "--kl-loss-start-epoch 0 --kl-loss-warmup-epochs 1"
+_FIRST = f"{_VOICE} --learning-rate 1.6e-2 --warmup-steps 250"
+_ADVERSARIAL = f"{_VOICE} --learning-rate 4e-3 --warmup-steps 100 --adversarial --adversarial-loss-scale 0.1 "
+_ADVERSARIAL += "--feature-loss-scale 1.0"
 
 
 @dataclass(frozen=True)
-class ShippedSettings(GpuSettings):
-    """How the shipped voice is made."""
+class ShippedSettings(CorpusSettings):
+    """How the shipped voices are made."""
 
-    dataset_path: Path | None = setting(train.DATASET_PATH, None, "corpus; empty: the published one")
+    name: str = setting("NAME", "voices", "first part of the lists' names")
+    filelists: Path | None = setting("FILELISTS", None, "folder of the lists; empty: one in OUTPUT_DIR")  # type: ignore
     output_dir: Path = setting("OUTPUT_DIR", Path("output/voices"), "folder for the results")
-    held_back: tuple[str, ...] = setting(
-        "HELD_BACK", (), "its clips that are not trained on; empty: LJ001-0073 to 0080"
-    )
-    voices: Path = setting("VOICES", Path("voices"), "folder for the two files")
     stages: tuple[str, ...] = setting("STAGES", _STAGES, "what to do", choices=_STAGES)
-    vocoder_epochs: int = count("VOCODER_EPOCHS", 100, "epochs of the vocoder")
-    base_epochs: int = count("BASE_EPOCHS", 12, "epochs of the voice on embedded speakers and the recordings")
-    voice_epochs: int = count("VOICE_EPOCHS", 200, "epochs of its fine-tuning")
+    from_checkpoint: Path = setting("FROM_CHECKPOINT", SHIPPED["FastPitch"], "voice to begin with")
+    from_vocoder: Path = setting("FROM_VOCODER", SHIPPED["Harmonic"], "vocoder to begin with")
+    voice_epochs: int = count("VOICE_EPOCHS", 14, "epochs of the voice")
+    adversarial_epochs: int = count("ADVERSARIAL_EPOCHS", 15, "epochs of the voice against discriminators")
+    vocoder_epochs: int = count("VOCODER_EPOCHS", 4, "epochs of the vocoder, on the voice's mels")
 
 
-@script(ShippedSettings)
+@script(ShippedSettings, [ListOptions])
 def train_voices(own: ShippedSettings, given: Given) -> None:
-    """Train the voice and the vocoder that the project ships."""
-    output, data = own.output_dir, own.output_dir / "data"
-    if "data" in own.stages:
-        corpus = own.dataset_path or train.find_ljspeech()
-        if own.dataset_path:
-            launch.require(corpus, "no such folder; it holds wavs/ and metadata.csv")
-        elif not corpus.is_dir():
-            launch.run_or_print(["bash", launch.program("scripts/download_dataset.sh")])
-        chosen = ["-o", data, "--recordings", corpus, *(["--held-back", *own.held_back] if own.held_back else [])]
-        _run_once(data / "vocoder_train.txt", [python(), "-m", "scripts.datasets.voice_data", *chosen])
-    if "vocoder" in own.stages:
-        settings = ["--epochs-per-checkpoint", "5"]
-        _strip(
-            "float16", _train(own, "vocoder", "vocoder", own.vocoder_epochs, settings), own.voices / "vocoder-small.pt"
-        )
+    """Train a voice and its vocoder as the shipped ones are trained."""
+    output = own.output_dir
+    corpus, filelists = own.dataset_path or train.find_ljspeech(), own.filelists or output / "filelists"
+    own = replace(own, filelists=filelists, dataset_path=corpus)
+    if "lists" in own.stages and own.train_filelist is None:
+        made = {"FEATURES": "false", "DATASET_PATH": corpus, "NAME": own.name, "FILELISTS": filelists}
+        prepare_dataset.start({"N_TEST": "0", **given.environ} | {name: str(value) for name, value in made.items()}, [])
+    voice = output / f"voice/FastPitch_checkpoint_{own.voice_epochs}.pt"
+    adversarial = output / f"adversarial/FastPitch_checkpoint_{own.adversarial_epochs}.pt"
+    vocoder = output / f"vocoder/Harmonic_checkpoint_{own.vocoder_epochs}.pt"
     if "voice" in own.stages:
-        cache = options(pitch_cache=output / "pitch_cache")
-        base = _train(own, "base", "base", own.base_epochs, [*_BASE.split(), *cache], bs=8)
-        chosen = [*_FINE_TUNING.split(), *cache, "--from-checkpoint", base]
-        _strip("bfloat16", _train(own, "lj", "lj", own.voice_epochs, chosen, bs=4), own.voices / "en-small.pt")
-    measuring = [own.voices / "vocoder-small.pt", data / "held_back.txt", "--dataset-path", data]
-    launch.print_next("to measure the vocoder", ["bash", "scripts/evaluate_voice.sh", *measuring])
+        _train(own, voice, own.from_checkpoint, own.voice_epochs, _FIRST)
+    if "adversarial" in own.stages:
+        _train(own, adversarial, voice, own.adversarial_epochs, _ADVERSARIAL)
+    if "mels" in own.stages:
+        teacher = TeacherSettings(**_corpus_of(own), fastpitch=adversarial, output_dir=output / "mels")
+        launch.run_or_print(mels_command(teacher, Given()))
+    if "vocoder" in own.stages:
+        words = f"--learning-rate 4e-4 --input-mels-dir {shlex.quote(str(output / 'mels'))}"
+        _train(own, vocoder, own.from_vocoder, own.vocoder_epochs, words)
+    if "strip" in own.stages:
+        _strip("bfloat16", adversarial, output / "voice.pt")
+        _strip("float16", vocoder, output / "vocoder.pt")
 
 
-def _run_once(file: Path, command: Sequence[str | Path]) -> None:
-    """Run a command unless the file that it makes is there."""
-    if file.is_file() and not launch.dry_run():
-        print(f"{file} is there", flush=True)
-    else:
-        launch.run_or_print(command)
+def _corpus_of(own: ShippedSettings) -> dict[str, Any]:
+    """The GPUs and the lists, as of other scripts."""
+    names = [one.name for one in fields(CorpusSettings) if one.name not in ("model", "output_dir")]
+    return {name: getattr(own, name) for name in names}
+
+
+def _train(own: ShippedSettings, checkpoint: Path, initial: Path, epochs: int, words: str) -> None:
+    """Train up to a checkpoint, unless it is there."""
+    if checkpoint.is_file() and not launch.dry_run():
+        print(f"{checkpoint} is there", flush=True)
+        return
+    settings = TrainSettings(**_corpus_of(own), output_dir=checkpoint.parent, bs=8, learned="true")
+    settings = replace(settings, model=checkpoint.name.partition("_")[0])
+    chosen = options(from_checkpoint=initial, epochs=epochs, epochs_per_checkpoint=1, keep_checkpoints=2)
+    launch.run_or_print(train.command(settings, Given(), *chosen, *shlex.split(words), "--resume"))
 
 
 def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
@@ -273,71 +284,3 @@ def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
     if not launch.dry_run():
         file.unlink(missing_ok=True)
     launch.run_or_print([python(), "-m", "scripts.checkpoint_tools", "strip", "--dtype", dtype, checkpoint, file])
-
-
-def _train(
-    own: ShippedSettings, name: str, lists: str, epochs: int, words: Sequence[str | Path], bs: int | None = None
-) -> Path:
-    """Train in the folder ``name`` on lists of that name; returns the last epoch's checkpoint."""
-    model, data = "Harmonic" if name == "vocoder" else "FastPitch", own.output_dir / "data"
-    validation = data / f"{'lj' if lists == 'base' else lists}_val.txt"
-    settings = TrainSettings(
-        num_gpus=str(launch.number_of_gpus(own, 1)),
-        model=model,
-        dataset_path=data,
-        output_dir=own.output_dir / name,
-        train_filelist=data / f"{lists}_train.txt",
-        val_filelist=validation,
-        bs=bs,
-        learned="true",
-    )
-    chosen = [*options(epochs=epochs, keep_checkpoints=2), *words, "--resume"]
-    checkpoint = own.output_dir / name / f"{model}_checkpoint_{epochs}.pt"
-    _run_once(checkpoint, train.command(settings, Given([], [], {}), *chosen))
-    return checkpoint
-
-
-@dataclass(frozen=True)
-class SlurmSettings(TrainSettings):
-    """What a Slurm job trains."""
-
-    train_script: str = setting("TRAIN_SCRIPT", "scripts/train.sh", "script whose MODEL is trained, instead of MODEL")
-
-
-# A task of Slurm, as a process of torch.distributed.
-_TASK = """RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$TASKS_PER_NODE \\
-exec bash "$0" --resume "$@"
-"""
-
-
-@script(SlurmSettings, models=MODELS, defaults="PORT=29500")
-def slurm_train(own: SlurmSettings, given: Given) -> None:
-    """Start the processes of a Slurm job, and give the job back to the queue where they stopped early."""
-    if "SLURM_JOB_ID" not in given.environ:
-        raise InputError("this is not a Slurm job; submit it: sbatch --nodes 2 scripts/slurm_train.sh")
-    named = re.search(r"^MODEL=(\S+) ", Path(own.train_script).read_text("utf-8"), re.MULTILINE)
-    model = named[1] if named else own.model
-    if own.num_gpus == "auto":
-        own = replace(own, num_gpus=given.environ.get("SLURM_GPUS_ON_NODE", "auto"))
-    gpus, accumulation = launch.number_of_gpus(own), own.accumulation or 1
-    tasks_per_node = max(gpus, 1)
-    n_tasks = int(given.environ["SLURM_JOB_NUM_NODES"]) * tasks_per_node
-    settings: dict[str, object] = {"MODEL": model, "NUM_GPUS": gpus, "GRAD_ACCUMULATION": accumulation}
-    least, most = launch.GLOBAL_BATCHES[model]
-    if (least == most or model == "Jasper") and own.bs is None:
-        settings["BS"] = max(1, least // (n_tasks * accumulation))
-    names = ["scontrol", "show", "hostnames", given.environ["SLURM_JOB_NODELIST"]]
-    listed = subprocess.run(names, stdout=subprocess.PIPE, text=True, check=True)
-    settings |= {"MASTER_ADDR": listed.stdout.split()[0], "MASTER_PORT": own.port, "TASKS_PER_NODE": tasks_per_node}
-    environ = dict(given.environ) | {name: str(value) for name, value in settings.items()}
-    # One task a GPU and no launcher between: each process gets a signal exactly once.
-    # --wait lets slower processes save after the first has ended.
-    command = ["srun", f"--ntasks-per-node={tasks_per_node}", f"--ntasks={n_tasks}", "--kill-on-bad-exit=0"]
-    command += ["--wait=120", "bash", "-c", _TASK, str(launch.program("scripts/train.sh")), *given.words]
-    signal.signal(signal.SIGTERM, lambda *_: None)  # the processes get it from Slurm too; this one must outlive them
-    status = subprocess.run(command, env=environ, check=False).returncode
-    if status == 128 + signal.SIGTERM:  # stopped early with its state saved
-        print("stopped early; the job goes back into the queue", flush=True)
-        # A preempted job is in the queue already.
-        subprocess.run(["scontrol", "requeue", given.environ["SLURM_JOB_ID"]], check=False)
-    raise SystemExit(status if status >= 0 else 128 - status)

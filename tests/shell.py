@@ -117,7 +117,7 @@ def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.Complete
     environment = environment_of(**variables)
     if variables.get("DRY_RUN") == "1" and Path(words[0]).is_file() and Path(words[0]).suffix == ".sh":
         file = read_shell_file(Path(words[0]))
-        if file.runs and file.runs != "slurm_train" and not any("$" in value for value in file.fixed.values()):
+        if file.runs and not any("$" in value for value in file.fixed.values()):
             return _run_here(Path(words[0]), file.runs, [*file.words, *map(str, words[1:])], environment | file.fixed)
     command = ["bash", *map(str, words)]
     script = Path(words[0])

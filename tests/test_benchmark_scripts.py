@@ -388,7 +388,7 @@ def test_recordings_and_copies_of_them_are_measured_beside_the_systems(tmp_path:
         ("a=SPEAKER fail", InputError, "exit status 1: no voice at all"),
         ("a=SPEAKER nothing {output}", InputError, r"word\.wav"),
         ("a=/nowhere/speak", OptionError, "/nowhere/speak: cannot be started"),
-        ("a=http://127.0.0.1:9/", InputError, "127.0.0.1:9/v1/audio/speech: a.wav"),
+        ("a=http://127.0.0.1:9/", InputError, "127.0.0.1:9/v1: no answer"),
         ("SPEAKER", OptionError, "expected NAME=COMMAND or NAME=URL"),
         ("../a=SPEAKER pipe", OptionError, "expected NAME=COMMAND or NAME=URL"),
         ("recording=SPEAKER pipe", OptionError, "two systems of this name"),

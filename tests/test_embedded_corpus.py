@@ -68,5 +68,5 @@ def test_sentences_that_make_no_lists_are_refused(tmp_path):
             make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=n_validation)
     path = tmp_path / "sentences.txt"
     path.write_text("# no\n\n", encoding="utf-8")
-    with pytest.raises(InputError, match="no sentences"):
+    with pytest.raises(InputError, match="no texts"):
         read_sentences(path)

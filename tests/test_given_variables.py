@@ -36,7 +36,6 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
         ("train", {"NUM_GPUS": "-1"}, "NUM_GPUS=-1: expected"),
         ("train", {"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
         ("train", {"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Ja"),
-        ("train", {"NUM_GPUS": "2", "CPU": "true"}, "CPU=true: NUM_GPUS=2 is set too; leave one out"),
         ("train_jasper", {"BATCH_SIZE": "64", "GRAD_ACCUMULATION": "3"}, "BATCH_SIZE=64: expected a multiple of GRAD"),
         ("train_benchmark", {"BS": "4 x"}, "BS"),
         ("train_voices", {"STAGES": "all"}, "STAGES=all: expected"),

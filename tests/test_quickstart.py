@@ -54,10 +54,10 @@ def test_a_failed_command_ends_the_quickstart_with_its_exit_status(code: str, st
 @pytest.fixture
 def tiny(monkeypatch, tmp_path) -> list[str]:
     """Options of a run that is over in seconds and cannot have learned to speak."""
-    small = {name: 32 for name in quickstart.ARCHITECTURE if name.endswith(("dim", "output-size", "filter-size"))}
-    small |= {name: 1 for name in quickstart.ARCHITECTURE if name.endswith("n-layers")}
-    monkeypatch.setattr(quickstart, "ARCHITECTURE", quickstart.ARCHITECTURE | small)
-    monkeypatch.setattr(quickstart, "OPTIMIZATION", quickstart.OPTIMIZATION | {"batch-size": 2, "warmup-steps": 1})
+    names = [one for one in quickstart.TRAINING if one.endswith(("dim", "output-size", "filter-size", "n-layers"))]
+    small = [word for name in names for word in (name, "1" if name.endswith("n-layers") else "32")]
+    small += ["--batch-size", "2", "--warmup-steps", "1"]
+    monkeypatch.setattr(quickstart, "TRAINING", [*quickstart.TRAINING, *small])
     monkeypatch.setattr(quickstart, "N_VALIDATION", 1)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     sentences = tmp_path / "sentences.txt"

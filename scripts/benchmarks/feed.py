@@ -2,11 +2,9 @@
 
     bash scripts/benchmark.sh feed [--utterances 2000] [--num-workers 8] [--cuda] [other options of train.py]
 
-Features of noise with lengths like LJSpeech's are written once, and then read from the page cache: mels, pitch, texts
-and the aligner's priors. What is measured is train.py's own loader and sampler; on a GPU batches are copied through
-page-locked memory. Time is that of processors, so that other work on the machine changes it little: of loading, which
-is measured in this process, and of taking batches from loader processes. The figure "with so many cores" is for a
-machine that has one for each process.
+Features of noise with lengths like LJSpeech's are read from the page cache by train.py's own loader and sampler. Time
+is that of processors, so that other work on the machine changes it little: of loading, measured in this process, and of
+taking batches from loader processes. "With so many cores" is for a machine that has one for each process.
 """
 
 import os

@@ -1,8 +1,6 @@
 """Makes models with random weights, and noise for them, to measure speed alone: trained weights take the same time.
 
     python -m scripts.benchmarks.random_models output/benchmark --model HiFi-GAN --kind v1
-    python -m scripts.benchmarks.random_models output/benchmark --model Jasper --count 64 --max-duration 16.7
-    python -m scripts.benchmarks.random_models output/benchmark --model WaveGlow --count 64 --no-checkpoint
 
 writes for a vocoder ``HiFi-GAN_v1.pt`` and mels, listed in ``random_mels.tsv``; for voices ``FastPitch_random.pt``,
 which speaks a letter for 6 frames, or ``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``; and for
@@ -113,21 +111,15 @@ def make_mels(folder: Path, audio: AudioConfig, count: int) -> None:
     for place in range(count):
         save_tensor(mels / f"{place}.pt", torch.randn(audio.n_mels, N_FRAMES) - 5)
     write_json(mels / "audio.json", to_plain(audio))
-    lines = ["mel\toutput", *(f"{mels / str(place)}.pt\t{place}.wav" for place in range(count))]
-    write_text(folder / "random_mels.tsv", "\n".join(lines) + "\n")
+    lines = [f"{mels / str(place)}.pt\t{place}.wav\n" for place in range(count)]
+    write_text(folder / "random_mels.tsv", "".join(["mel\toutput\n", *lines]))
 
 
-def save_random(
-    path: Path,
-    model: str,
-    config: object,
-    audio: AudioConfig,
-    *,
-    text: TextConfig | None = None,
-    assumed: tuple[str, ...] = (),
-) -> None:
-    """Write a checkpoint of random weights, always the same, for inference; ``assumed`` is as in `Checkpoint`."""
+def save_random(path: Path, model: str, config: object, audio: AudioConfig) -> None:
+    """Write a checkpoint of random weights, always the same, for inference."""
     torch.manual_seed(0)
+    text = TextConfig(cleaners=("basic_cleaners",)) if model in VOICES else None
+    assumed = _UNRECORDED if model in KINDS else ()
     networks = get_model(model).model.build_networks(config, audio, text, inference=True)
     weights = {name: network.state_dict() for name, network in networks.items()}
     for name, value in VOICES.get(model, {}).items():
@@ -155,9 +147,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     else:
         config, audio = configure(model, words)
     if not args.no_checkpoint:
-        kind, text = args.kind or "random", TextConfig(cleaners=("basic_cleaners",)) if model in VOICES else None
-        assumed = _UNRECORDED if model in KINDS else ()
-        save_random(folder / f"{model}_{kind}.pt", model, config, audio, text=text, assumed=assumed)
+        save_random(folder / f"{model}_{args.kind or 'random'}.pt", model, config, audio)
     if model in KINDS and not args.no_checkpoint:
         make_mels(folder, audio, count)
     elif model == "Jasper" or args.no_checkpoint:

@@ -2,8 +2,7 @@
 
     bash scripts/benchmark.sh serving [--clients 200] [--rounds 2] [options of serve.py]
 
-starts ``serve.py`` on a free port of this machine. All clients ask at once for sentences of the list as WAV, each again
-as soon as it has its answer.
+All clients ask at once for sentences of the list as WAV, each again as soon as it has its answer.
 """
 
 import http.client

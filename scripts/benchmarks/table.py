@@ -1,13 +1,11 @@
 """The table that all benchmarks print: of what they measured themselves, or a line for each log that a run has left.
 
     python -m scripts.benchmarks.table 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
-    python -m scripts.benchmarks.table output/nvlog_infer_*.json
 
 A run of training is given as its number of processes and its log. Its first epoch is left out, or where there is no
 other its first update, which holds the allocations and choices that are made once. Scaling is relative to the run with
-the fewest processes among those of the same batch size. Latency of inference is from the symbols to the sound; to the
-mels in a run that made no sound, and from them in one that was given mels. Latency of recognition is that of a batch,
-from samples in memory to text. Speed-up is that of mixed precision over the same run in full precision.
+the fewest processes of the same batch size. Latency of inference is from the symbols to the sound; without sound it is
+to the mels, without symbols from the mels. Latency of recognition is that of a batch, from samples in memory to text.
 """
 
 import platform

@@ -2,9 +2,8 @@
 
     python -m scripts.benchmarks.updates output/benchmark --model FastPitch -bs 64 --accumulation 4 --steps 8 --cuda
 
-trains on noise. All batches are computed once before they are timed, so that nothing that is made once for a shape is
-timed; nor is reading files, which `benchmark.sh train` times too. A line is printed as
-soon as it is measured. Further arguments go to train.py.
+trains on noise. All batches are computed once before they are timed; reading files is not, which `benchmark.sh train`
+times too. Further arguments go to train.py.
 """
 
 import gc
@@ -107,12 +106,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     for setting in args.settings:
         for way in args.ways:
             figures, kernels = measure([*map(str, words), *SETTINGS[setting], *WAYS[way]])
-            row = {
-                "model": model,
-                "precision": setting,
-                "way": way,
-                "batch": f"{args.batch_size} x {args.accumulation}",
-            }
+            row = {"model": model, "precision": setting, "way": way}
+            row["batch"] = f"{args.batch_size} x {args.accumulation}"
             row |= {name: f"{figure:,.{6 if name == 'seconds' else 1}f}" for name, figure in figures.items()}
             first = (setting, way) == (args.settings[0], args.ways[0])
             print(*markdown([row])[0 if first else 2 :], sep="\n", flush=True)

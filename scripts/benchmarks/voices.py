@@ -7,14 +7,11 @@
 A system is NAME=COMMAND or NAME=URL. A command gets each sentence in the place of {text}, or on its standard input,
 and writes {output}, or a WAV to its standard output. Or it gets all at once: {list}, with lines of name.wav|text, to
 write to {folder}. A server has OpenAI's API for speech; fields of its requests follow the URL. Work is in processor
-seconds without those of loading: what a command takes for one word is subtracted. That of a server is not known. The
-recordings, if each line has one, and copies of them are measured too. What was measured before of the same texts is
-kept.
+seconds without those of loading: what a command takes for one word is subtracted. The recordings, if each line has
+one, and copies of them are measured too. What was measured before of the same texts is kept.
 """
 
 import hashlib
-import http.client
-import json
 import os
 import re
 import shlex
@@ -24,16 +21,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import parse_qsl, urlsplit
-from urllib.request import Request, urlopen
+from urllib.parse import parse_qsl
 
 import numpy as np
 import torch
 
 from common.audio.decoding import decode
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OptionError, reason
+from common.errors import InputError, OptionError
 from common.evaluation.items import find_recordings, read_texts
 from common.evaluation.judges import Judges, open_judges
 from common.evaluation.options import EvaluationOptions
@@ -41,10 +36,10 @@ from common.evaluation.results import MEASURES, RECORDING, Result, find_differen
 from common.files import read_json, write_json, write_text
 from common.text.markdown import plain_text
 from scripts.benchmarks.table import Row, machine, markdown
+from scripts.datasets.speech_server import SpeechServer, read_address
 from scripts.launch import ROOT
 
 _WORD = "Yes."  # is spoken to know the work of loading
-_PATIENCE = 300.0  # s for a server to answer
 _SHOWN = {"words wrong (%)": MEASURES["wer"], "DistillMOS": MEASURES["mos"]}
 _COPIES = {  # commands of rows beside those of the systems
     "copies, vocoder": "{python}inference.py -i {copies} -o {folder} --harmonic {vocoder} --quiet",
@@ -71,7 +66,10 @@ def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str
     filled = [pattern.sub(lambda found: str(places[found[0]]), word) for word in words]
     one_core = (lambda: os.sched_setaffinity(0, {0})) if hasattr(os, "sched_setaffinity") else None
     threads = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(filled, input=text.encode(), capture_output=True, env=threads, preexec_fn=one_core)
+    try:
+        done = subprocess.run(filled, input=text.encode(), capture_output=True, env=threads, preexec_fn=one_core)
+    except OSError as error:
+        raise OptionError(f"{words[0]}: cannot be started ({error.strerror})") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"]
         raise InputError(f"{shlex.join(filled)}: exit status {done.returncode}: {said[-1]}")
@@ -95,17 +93,11 @@ def speak_by_command(words: Sequence[str], texts: Texts, folder: Path) -> None:
 
 def speak_by_server(url: str, texts: Texts, folder: Path) -> None:
     """Let a server speak one text after the other into a folder."""
-    parts = urlsplit(url)
-    address = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/v1/audio/speech"
+    address, _, query = url.partition("?")
+    fields = dict(parse_qsl(query))
+    server = SpeechServer(read_address(address), fields.pop("model", "tts-1"), retries=0)
     for name, one in texts.items():
-        body = {"input": one.words, "response_format": "wav", **dict(parse_qsl(parts.query))}
-        request = Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
-        try:
-            with urlopen(request, timeout=_PATIENCE) as response:
-                (folder / name).write_bytes(response.read())
-        except (OSError, http.client.HTTPException) as error:
-            said = error.read().decode(errors="replace")[:200] if isinstance(error, HTTPError) else ""
-            raise InputError(f"{address}: {name}: {reason(error)} {said}") from error
+        (folder / name).write_bytes(server.speak(one.words, **fields))
 
 
 def _is_started_once(words: Sequence[str]) -> bool:
@@ -121,10 +113,7 @@ def speak(system: str, texts: Texts, folder: Path) -> float | None:
     word = {"word.wav": replace(next(iter(texts.values())), words=_WORD)}
     for some, place in ((word, folder / "loading"), (texts, folder)):
         before = os.times()
-        try:
-            speak_by_command(words, some, _emptied(place, some))
-        except OSError as error:
-            raise OptionError(f"{system}: cannot be started ({error.strerror})") from error
+        speak_by_command(words, some, _emptied(place, some))
         after = os.times()
         spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
         seconds.append(sum(len(samples) / rate for samples, rate in (_read(place / name) for name in some)))

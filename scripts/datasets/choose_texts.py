@@ -87,13 +87,13 @@ def choose_texts(phones: Mapping[str, Sequence[str]]) -> list[str]:
     heapq.heapify(heap)
     order: list[str] = []
     while heap:
-        _, place, name = heap[0]
+        _, place, name = heapq.heappop(heap)
         entry = (-worth(name), place, name)
-        heapq.heapreplace(heap, entry)
-        if heap[0] == entry:  # worth only falls, so what still leads with its true worth is the best
+        if heap and heap[0] < entry:
+            heapq.heappush(heap, entry)
+        else:  # worth only falls, so what still leads with its true worth is the best
             order.append(name)
             chosen.update(units[name])
-            heapq.heappop(heap)
     return order
 
 
@@ -114,12 +114,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add_options(parser, ChoiceOptions)
     args = parser.parse_args(argv)
     options = read_options(args, ChoiceOptions)
-    texts: dict[str, str] = {}
-    for path in args.lists:
-        read = read_texts(path)
-        if twice := sorted(texts.keys() & read.keys()):
-            raise InputError(f"{path}: {shown(twice)}: in an earlier list too, expected each id once")
-        texts |= read
+    texts = {name: text for path in args.lists for name, text in read_texts(path).items()}
     phones = find_phones(texts, language=options.g2p_language)
     order = choose_texts(phones)[: options.lines]
     ends = list(accumulate(len(phones[name]) / SYMBOLS_PER_MINUTE for name in order))

@@ -1,10 +1,9 @@
 """Makes a small corpus in LJSpeech's layout by letting the embedded speaker read a list of sentences.
 
-    python -m scripts.datasets.embedded_corpus -o output/corpus
+    python -m scripts.datasets.embedded_corpus -o output/corpus --speakers low=20 high=90
 
 Besides `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
-filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. With `--speakers low=20 high=90` several
-voices, each with its own pitch, read all sentences, and the lists have a column of their names.
+filelists, `train.txt` and `val.txt`. Each of several speakers, with its own pitch, reads all sentences.
 """
 
 from dataclasses import replace
@@ -16,10 +15,11 @@ import torch
 from common.audio.wav import save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.files import read_lines, write_atomically, write_text
+from common.files import write_atomically, write_text
 from common.progress import progress
 from common.text.cleaners import get_cleaner
 from common.text.espeak import EspeakSpeech, Speaker
+from scripts.datasets.choose_texts import read_texts
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -27,14 +27,8 @@ READER = Speaker(pitch=95, marked=True)
 
 
 def read_sentences(path: Path) -> list[str]:
-    """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
-
-    Raises InputError for a missing or empty file.
-    """
-    sentences = [line.strip() for line in read_lines(path) if line.strip() and not line.startswith("#")]
-    if not sentences:
-        raise InputError(f"{path}: no sentences")
-    return sentences
+    """Sentences, one a line; raises as `read_texts`."""
+    return [*read_texts(path).values()]
 
 
 def normalize(text: str) -> str:

@@ -21,7 +21,7 @@ from common.audio.decoding import decode
 from common.audio.levels import find_sound, loudness_meter
 from common.audio.wav import check_wav, save_wav
 from common.cli import ArgumentParser, run
-from common.errors import AudioError, InputError, OptionError, OutputError, shown
+from common.errors import AudioError, InputError, OptionError, shown
 from common.files import read_json, read_lines, write_json, write_text, writing
 from common.importing.clips import level_and_trim
 from common.importing.options import SPEAKERS, USUAL_RATE, ImportOptions
@@ -80,7 +80,7 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
     A signal ends it with status 128 + its number; what is finished is kept.
 
     Raises:
-        OptionError: the folder holds something else, or voices have the same name.
+        OptionError: the folder holds something else.
         InputError: the server cannot be reached, or refuses the first text of a voice.
     """
     folder, several = options.output, len(options.voice) > 1
@@ -109,7 +109,7 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
     minutes = sum(seconds[one] for one in clips) / 60
     _write_lines(table, [one.line for one in clips])
     write_json(folder / _CARD, card | {"clips": len(clips), "minutes": round(minutes, 2), "left_out": left_out})
-    print(f"{folder}: {len(clips)} of {len(options.voice) * len(texts)} clips, {minutes:.1f} minutes of speech")
+    print(f"{folder}: {len(clips)} of {len(readings)} clips, {minutes:.1f} minutes of speech")
     if left_out:
         print(f"left out: {len(left_out)}, all of them in {folder / _CARD}; the same command asks for them again")
         print(*text_table([*left_out.items()][:_MOST_SHOWN]), sep="\n")
@@ -119,16 +119,11 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
 
 
 def _prepare_folder(options: ReadingOptions) -> dict[str, Any]:
-    """Write who reads into the folder, and return it; OptionError where something else is there, or names clash."""
-    if len({safe_name(voice).lower() for voice in options.voice}) < len(options.voice):
-        raise OptionError(f"--voice {' '.join(options.voice)}: two of them would have the same folder")
+    """Write who reads into the folder, and return it; OptionError where another corpus is there."""
     path = options.output / _CARD
     before = read_json(path) if path.exists() else {}
-    before = before if isinstance(before, dict) else {}
     card = {"model": options.model, "voices": [*options.voice], "sampling_rate": options.sampling_rate}
-    table = options.output / "metadata.csv"
-    has_clips = (options.output / "wavs").exists() or (table.is_file() and table.stat().st_size > 0)
-    if has_clips and any(before.get(name) != value for name, value in card.items()):
+    if (options.output / "wavs").exists() and any(before.get(name) != value for name, value in card.items()):
         raise OptionError(f"{options.output}: its corpus is not of {shown(card)}; name another folder")
     card |= {"server": options.from_server, "license": options.license or before.get("license")}
     write_json(path, card)
@@ -153,34 +148,36 @@ def _read_all(
 ) -> dict[str, str]:
     """Make the clips but those that are kept, and add each to metadata.csv; returns why others are left out."""
     left_out: dict[str, str] = {}
-    spoken = {one.voice for one in kept}
+    tried = {one.voice for one in kept}
     table = options.output / "metadata.csv"
     loudness_meter(options.sampling_rate)  # loads its packages before there are threads
     pool = ThreadPoolExecutor(options.requests)
     bar: Progress[Reading] = progress(total=len(readings) - len(kept), desc="reading", unit="text")
-    with bar, table.open("a", encoding="utf-8", newline="") as journal:
 
-        def finish(one: Reading, reason: str) -> None:
-            if reason:
-                left_out[one.clip] = reason
-            else:
-                with writing(table):
-                    journal.write(f"{one.line}\n")
-                    journal.flush()
-            bar.update()
+    def finish(one: Reading, reason: str) -> None:
+        if reason:
+            left_out[one.clip] = reason
+        else:
+            with writing(table), table.open("a", encoding="utf-8", newline="") as journal:
+                journal.write(f"{one.line}\n")
+        bar.update()
 
-        try:
-            for voice in options.voice:
-                jobs = [one for one in readings if one.voice == voice and one not in kept]
-                if jobs and voice not in spoken:  # a server that refuses the first text would refuse thousands
-                    first = jobs.pop(0)
-                    finish(first, _read(first, server, options, may_be_refused=False))
-                futures = {pool.submit(_read, one, server, options): one for one in jobs}
-                for future in as_completed(futures):
-                    finish(futures[future], future.result())
-        finally:
-            server.stopped.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+    try:
+        with bar:
+            futures = {}
+            for one in readings:
+                if one in kept:
+                    continue
+                if one.voice in tried:
+                    futures[pool.submit(_read, one, server, options)] = one
+                else:  # a server that refuses the first text would refuse thousands
+                    finish(one, _read(one, server, options, may_be_refused=False))
+                    tried.add(one.voice)
+            for future in as_completed(futures):
+                finish(futures[future], future.result())
+    finally:
+        server.stopped.set()
+        pool.shutdown(wait=False, cancel_futures=True)
     return left_out
 
 
@@ -188,18 +185,16 @@ def _read(one: Reading, server: SpeechServer, options: ReadingOptions, *, may_be
     """Make a clip, of one loudness and without long silence at its ends; why it is left out, else ""."""
     rate = options.sampling_rate
     try:
-        sound = server.speak(one.text, one.voice)
+        sound = server.speak(one.text, voice=one.voice)
         wave = np.concatenate([*decode(sound, sampling_rate=rate, name=one.clip).blocks])
         check_end(wave, rate)
         wave, _ = level_and_trim(wave, ImportOptions(sampling_rate=rate))
-    except (ServerError, OutputError):
-        raise
     except AudioError as error:
         return str(error).removeprefix(f"{one.clip}: ")
     except InputError as error:
-        if may_be_refused:
+        if may_be_refused and not isinstance(error, ServerError):
             return str(error)
-        raise InputError(f"{one.clip}, {shown(one.text)}: {error}") from error
+        raise
     save_wav(options.output / "wavs" / f"{one.clip}.wav", torch.from_numpy(wave), sampling_rate=rate, durable=False)
     return ""
 

@@ -1,9 +1,7 @@
 """Turns LibriSpeech's FLAC files into wav files, with copies of other speeds, and writes the manifests to train with.
 
-    python -m scripts.datasets.preprocess_librispeech LibriSpeech --subsets train-clean-100 dev-clean --speeds 0.9 1.1
-
-writes ``LibriSpeech/train-clean-100-wav/`` with ``<id>.wav``, ``<id>-0.9.wav`` and ``<id>-1.1.wav`` next to each other,
-and ``LibriSpeech/librispeech-train-clean-100-wav.json``. Run again, it resumes: existing files stay. Copies of
+``LibriSpeech/train-clean-100-wav/`` gets ``<id>.wav``, ``<id>-0.9.wav`` and ``<id>-1.1.wav`` next to each other, and
+``LibriSpeech/librispeech-train-clean-100-wav.json`` lists them. Run again, it resumes: existing files stay. Copies of
 other speeds are made of training subsets alone.
 """
 
@@ -70,12 +68,12 @@ def convert(job: Job, *, folder: Path) -> dict[str, Any]:
             save_wav(path, change_speed(wave, speed), sampling_rate=SAMPLING_RATE, durable=False)
     files = []
     for speed, path in job.targets.items():
-        info = check_wav(path, sampling_rate=SAMPLING_RATE, where=job.where)
+        n_samples = check_wav(path, sampling_rate=SAMPLING_RATE, where=job.where).n_samples
         file = {"fname": path.relative_to(folder).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
-        file |= {"sample_rate": SAMPLING_RATE, "num_samples": info.n_samples}
-        files.append(file | {"duration": info.n_samples / SAMPLING_RATE})
-    sizes = {"original_duration": files[0]["duration"], "original_num_samples": files[0]["num_samples"]}
-    return {"transcript": job.transcript, "files": files} | sizes
+        sizes = {"sample_rate": SAMPLING_RATE, "num_samples": n_samples, "duration": n_samples / SAMPLING_RATE}
+        files.append(file | sizes)
+    first = {f"original_{name}": files[0][name] for name in ("duration", "num_samples")}
+    return {"transcript": job.transcript, "files": files} | first
 
 
 def main(argv: Sequence[str] | None = None) -> int:

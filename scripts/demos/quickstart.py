@@ -30,25 +30,15 @@ _STARTED = time.monotonic()
 EPOCHS = 20  # of 66 steps
 N_VALIDATION = 10  # sentences
 MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 6 epochs 2.8, an untrained one 10
-# The speaker says everything alike each time, and a few hundred steps leave no time to overfit.
-_FFT_DROPOUTS = [f"p-{side}-fft-{name}" for side in ("in", "out") for name in ("dropout", "dropatt")]
-ARCHITECTURE = {
-    **dict.fromkeys(["symbols-embedding-dim", "in-fft-output-size", "out-fft-output-size"], 128),
-    "in-fft-n-layers": 3,
-    "out-fft-n-layers": 4,
-    **dict.fromkeys(["in-fft-conv1d-filter-size", "out-fft-conv1d-filter-size"], 384),
-    **dict.fromkeys([*_FFT_DROPOUTS, "p-dur-predictor-dropout", "p-pitch-predictor-dropout"], 0),
-}
-OPTIMIZATION = {
-    "optimizer": "adam",
-    "learning-rate": 1.4e-2,  # 0.9e-3 after the warm-up, then falling with the root of the steps
-    "warmup-steps": 250,
-    "grad-clip-thresh": 5,
-    "ema-decay": 0.98,
-    "batch-size": 4,  # twice the updates of batches of 8, of which each learns as much
-    "epochs-per-checkpoint": 10,
-    "validation-interval": 10,
-}
+# Options of train.py. The learning rate is 0.9e-3 after the warm-up. The speaker says everything alike each time, and a
+# few hundred steps leave no time to overfit: there is no dropout.
+TRAINING = """
+--symbols-embedding-dim 128 --in-fft-output-size 128 --out-fft-output-size 128 --in-fft-n-layers 3 --out-fft-n-layers 4
+--in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384 --p-in-fft-dropout 0 --p-in-fft-dropatt 0
+--p-out-fft-dropout 0 --p-out-fft-dropatt 0 --p-dur-predictor-dropout 0 --p-pitch-predictor-dropout 0 --mean-mel-bias
+--optimizer adam --learning-rate 1.4e-2 --warmup-steps 250 --grad-clip-thresh 5 --ema-decay 0.98 --batch-size 4
+--epochs-per-checkpoint 10 --validation-interval 10
+""".split()
 
 # The corpus's lists hold the speaker's phones; the voice reads text as the speaker does.
 TEXT = {"input-type": "phone", "symbol-set": "espeak", "g2p": "espeak", "g2p-language": READER.voice}
@@ -120,15 +110,13 @@ def main(argv: list[str] | None = None) -> int:
     print(f"\n== 3/5 training (the long part), after {seconds_used()}", flush=True)
     call(
         "train.py",
-        *("--output", voice, "--dataset-path", corpus, "--resume", "--mean-mel-bias"),
+        *("--output", voice, "--dataset-path", corpus, "--resume", *TRAINING),
         training_files=features[0],
         validation_files=features[1],
         pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
         seed=options.seed,
         epochs=options.epochs,
         **TEXT,
-        **ARCHITECTURE,
-        **OPTIMIZATION,
     )
     print(f"\n== 4/5 the new voice speaks, after {seconds_used()}", flush=True)
     fastpitch = checkpoint_path(voice, "FastPitch", epoch=options.epochs)
