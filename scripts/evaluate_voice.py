@@ -107,7 +107,6 @@ def _compare(folder: Path, listening: str | None, systems: Mapping[str, Path]) -
         write_listening_test(folder, listening, systems)
     elif len(systems) > 1:
         print_differences(systems)
-    return status
 
 
 def _evaluate(argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoint]", output: Path) -> int:
