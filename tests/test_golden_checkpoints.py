@@ -189,7 +189,6 @@ CHECKS: dict[str, Callable[[Path, Path, Path], int]] = {
 }
 
 
-@pytest.mark.skipif(not GOLDENS.is_dir(), reason=f"{GOLDENS} is absent")
 def test_there_are_checkpoints_of_every_model():
     folders = {path.relative_to(GOLDENS).parts[0] for path in FILES}
     assert folders == {"fastpitch_1_0", "fastpitch_1_1", "hifigan", "jasper", "tacotron2", "waveglow"}

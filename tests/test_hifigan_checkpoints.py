@@ -32,7 +32,8 @@ FOLDER = "hifigan/checkpoints"
 NVIDIA_ALONE = checkpoint_with("nvidia", "generator", ema=False)
 NVIDIA_FULL = checkpoint_with("nvidia_full_shapes", "generator")
 AUTHORS_FULL = checkpoint_with("jik876_full_shapes", "generator")
-DISCRIMINATORS = {NVIDIA_DISCRIMINATORS: NVIDIA, AUTHORS_DISCRIMINATORS: AUTHORS}
+PAIRS = {NVIDIA_DISCRIMINATORS: NVIDIA, AUTHORS_DISCRIMINATORS: AUTHORS}
+DISCRIMINATORS = {file: generator for file, generator in PAIRS.items() if file in LAYOUT}
 NVIDIA_PAIR = Path(NVIDIA_DISCRIMINATORS).name  # the file beside a copy of NVIDIA
 
 
@@ -96,6 +97,8 @@ def test_ema_weights_speak_as_stored(folder: Path, expected):
 def test_published_discriminators_score_as_their_authors_code(
     goldens: Path, folder: Path, expected, file: str, layout: str
 ):
+    if file not in DISCRIMINATORS.values() or "input.y" not in expected:
+        pytest.skip(f"the recording or the discriminators of {file} are not in {goldens}")
     check = read_golden(goldens / "hifigan" / "checkpoints.json", f"{layout}_discriminator_check")
     # Both checks were made with NVIDIA's classes, which pad pooling by 1; the weights are interchangeable.
     networks = _networks(load_checkpoint(folder / file), msd_pooling_padding=1)
