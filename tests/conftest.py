@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import soundfile
 import torch
 from golden_files import GOLDENS, SHARED
 from shell import ROOT
@@ -37,20 +38,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call() -> Generator[None, object, object]:
+def pytest_runtest_setup() -> Generator[None, object, object]:
     return (yield from _skip_without_golden())
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup() -> Generator[None, object, object]:
+def pytest_runtest_call() -> Generator[None, object, object]:
     return (yield from _skip_without_golden())
 
 
 def _skip_without_golden() -> Generator[None, object, object]:
-    """Skip a test or a fixture that opens a golden which is not in the folder of goldens."""
+    """Skip a test that opens, itself or by a fixture, a golden which is not in the folder of goldens."""
     try:
         return (yield)
-    except (OSError, InputError) as error:
+    except (OSError, InputError, soundfile.LibsndfileError) as error:
         named = re.search(rf"{re.escape(str(GOLDENS))}/[^\s:'\"]+", str(error))
         if named is None or Path(named[0]).exists():
             raise

@@ -11,6 +11,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
+import pytest
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -55,7 +56,9 @@ def read_golden(path: Path, *keys: str | int) -> Any:
 
 
 def entries(file: str, *keys: str | int) -> dict:
-    """What a golden's JSON lists by name, to parametrize by."""
+    """What a golden's JSON lists by name, to parametrize by; nothing, so that tests skip, without the file."""
+    if not (GOLDENS / file).is_file():
+        return {}
     found = read_golden(GOLDENS / file, *keys)
     assert found, f"{GOLDENS / file} lists nothing under {keys}"
     return found
@@ -71,6 +74,12 @@ def matching(pattern: str) -> list[str]:
     found = sorted(path.relative_to(GOLDENS).as_posix() for path in GOLDENS.glob(pattern))
     assert found or pattern.endswith(".flac"), f"{GOLDENS} has no {pattern}"
     return found
+
+
+def recordings(pattern: str) -> list[Path]:
+    """The recordings whose paths match; without any the test skips."""
+    found = [GOLDENS / path for path in matching(pattern)]
+    return found or pytest.skip(f"{pattern} is not in {GOLDENS}")
 
 
 def first_matching(pattern: str) -> Path:

@@ -83,9 +83,9 @@ def _same(first: object, second: object) -> bool:
 
 def test_ema_weights_speak_as_stored(folder: Path, expected):
     checkpoint = load_checkpoint(folder / NVIDIA)
-    assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
     _assert_speaks(checkpoint, expected, "nvidia_gen_ema", ema=True)
     discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
+    assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
     for name in ("mpd", "msd"):
         assert _same(checkpoint.ema[name], discriminators[f"{name}_ema"])
     inference = load_checkpoint(folder / NVIDIA, training=False)
@@ -187,7 +187,7 @@ def test_training_resumes_where_the_original_would(folder: Path, file: str):
 @pytest.mark.parametrize("file", [NVIDIA, AUTHORS])
 def test_optimizer_state_goes_to_the_parameters_it_was_of(goldens: Path, folder: Path, file: str):
     full = read_golden(goldens / "hifigan" / "full_size_state_dicts.json")
-    paths = dict(zip(DISCRIMINATORS.values(), DISCRIMINATORS, strict=True))
+    paths = dict(zip(PAIRS.values(), PAIRS, strict=True))
     payload, checkpoint = _payload(folder / paths[file]), load_checkpoint(folder / file)
     optimizers = checkpoint.training["optimizers"]
     order = [f"generator.{key}" for key in checkpoint.networks["generator"]]
