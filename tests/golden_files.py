@@ -1,19 +1,53 @@
 """Reading of the goldens: where they lie, what their JSON lists, and a case's JSON with its tensors."""
 
+import fcntl
+import hashlib
 import json
 import os
+import shutil
+import tarfile
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
+import pytest
 from safetensors.torch import load_file
 from torch import Tensor
 
 from common.config import AudioConfig
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-GOLDENS = Path(os.environ.get("GOLDENS") or SHARED / "goldens").resolve()
+PACKED = Path(__file__).resolve().parent / "goldens"
+
+
+def _unpacked() -> Path:
+    """The folder of the goldens that come with the project, which the first process of a run unpacks."""
+    archives = sorted(PACKED.glob("*.tar.xz"))
+    version = hashlib.sha256(b"".join(archive.read_bytes() for archive in archives)).hexdigest()[:16]
+    cache = PACKED.parents[1] / ".pytest_cache" / "goldens"
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (cache / version).is_dir():
+            for old in [path for path in cache.iterdir() if path.is_dir()]:
+                shutil.rmtree(old)
+            for archive in archives:
+                with tarfile.open(archive) as file:
+                    file.extractall(cache / "partial", filter="data")
+            (cache / "partial").rename(cache / version)
+    return cache / version
+
+
+def _golden_folder() -> Path:
+    """The folder of the variable GOLDENS, else the complete one beside the project, else the one that comes with it."""
+    if os.environ.get("GOLDENS"):
+        return Path(os.environ["GOLDENS"]).resolve()
+    complete = SHARED / "goldens"
+    return complete if complete.is_dir() else _unpacked()
+
+
+GOLDENS = _golden_folder()
 
 
 def read_golden(path: Path, *keys: str | int) -> Any:
@@ -22,8 +56,8 @@ def read_golden(path: Path, *keys: str | int) -> Any:
 
 
 def entries(file: str, *keys: str | int) -> dict:
-    """What a golden's JSON lists by name, to parametrize by; nothing, so that tests skip, without goldens."""
-    if not GOLDENS.is_dir():
+    """What a golden's JSON lists by name, to parametrize by; nothing, so that tests skip, without the file."""
+    if not (GOLDENS / file).is_file():
         return {}
     found = read_golden(GOLDENS / file, *keys)
     assert found, f"{GOLDENS / file} lists nothing under {keys}"
@@ -31,22 +65,26 @@ def entries(file: str, *keys: str | int) -> dict:
 
 
 def listed(file: str, *keys: str | int) -> list:
-    """The names or the items that a golden's JSON lists, to parametrize by; none without goldens."""
+    """The names or the items that a golden's JSON lists, to parametrize by."""
     return list(entries(file, *keys))
 
 
 def matching(pattern: str) -> list[str]:
-    """Goldens whose paths match, to parametrize by; none without goldens."""
-    if not GOLDENS.is_dir():
-        return []
+    """Goldens whose paths match, to parametrize by; recordings come with the complete goldens only."""
     found = sorted(path.relative_to(GOLDENS).as_posix() for path in GOLDENS.glob(pattern))
-    assert found, f"{GOLDENS} has no {pattern}"
+    assert found or pattern.endswith(".flac"), f"{GOLDENS} has no {pattern}"
     return found
 
 
+def recordings(pattern: str) -> list[Path]:
+    """The recordings whose paths match; without any the test skips."""
+    found = [GOLDENS / path for path in matching(pattern)]
+    return found or pytest.skip(f"{pattern} is not in {GOLDENS}")
+
+
 def first_matching(pattern: str) -> Path:
-    """The first golden whose path matches; where there are no goldens, one that does not exist."""
-    return GOLDENS / next(iter(matching(pattern)), "none")
+    """The first golden whose path matches."""
+    return GOLDENS / matching(pattern)[0]
 
 
 def full_size_listings(pattern: str) -> list:
@@ -59,7 +97,7 @@ def full_size_listings(pattern: str) -> list:
 
 
 def checkpoint_layouts(folder: str) -> dict[str, dict]:
-    """The layouts of a folder's checkpoints by their names, to parametrize by; none without goldens."""
+    """The layouts of a folder's checkpoints by their names, to parametrize by."""
     layouts = entries(f"{folder}/checkpoint_layout.json")
     return {name.removesuffix(".pt"): layout for name, layout in layouts.items() if name.endswith(".pt")}
 

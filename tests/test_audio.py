@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from golden_files import recordings
 
 from common.audio.decoding import decode
 from common.audio.wav import check_sound_format, check_wav, load_wav, save_wav
@@ -47,10 +48,8 @@ def test_the_same_sound_is_read_from_every_format(tmp_path: Path, tone: np.ndarr
     assert check_wav(path, sampling_rate=RATE).n_samples == len(tone)
 
 
-def test_real_clips_are_their_integers_over_32768(goldens: Path):
-    clips = sorted((goldens / "audio" / "clips").glob("*.flac"))
-    assert clips
-    for path in clips:
+def test_real_clips_are_their_integers_over_32768():
+    for path in recordings("audio/clips/*.flac"):
         integers, _ = soundfile.read(path, dtype="int16")
         assert np.array_equal(load_wav(path, sampling_rate=RATE).numpy(), integers / np.float32(32768))
 

@@ -23,9 +23,6 @@ DOCUMENTS = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
 }
-README = DOCUMENTS["README.md"]
-README_LINES = 250
-PICTURE_BYTES = 150_000
 PROGRAMS = {  # that the documents name options of
     "scripts.datasets.make_corpus",
     *("train", "inference", "inference --jasper x", "extract_mels", "extract_mels --checkpoint x", "serve"),
@@ -124,12 +121,6 @@ def anchors(text: str) -> set[str]:
     return found
 
 
-def test_the_readme_is_short_and_its_commands_are_commands():
-    assert len(README.splitlines()) <= README_LINES
-    assert len(commands()) > 100
-    assert not any("<<" in command for command in commands())  # programs belong into files
-
-
 @pytest.mark.parametrize("command", commands())
 def test_each_command_has_its_file_options_and_variables(command: str):
     variables, words = words_of(command)
@@ -165,15 +156,6 @@ def test_tables_of_options_are_fresh_and_stale_ones_are_written_again(path: Path
     assert stale.read_text(encoding="utf-8") == fresh
 
 
-def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
-    real = {name: option.default for option in options_of(parser_of("train")) for name in option.names}
-    rows = re.findall(r"^\| (`--[^|]*) \| .* \| ([^|]*) ?\|$", DOCUMENTS["docs/TEXT.md"], re.MULTILINE)
-    assert len(rows) > 8
-    for names, default in rows:
-        for name in re.findall(r"`(--[a-z0-9-]+)`", names):
-            assert (name, default.strip()) == (name, real[name])
-
-
 def test_the_kinds_of_findings_in_the_table_are_those_of_the_data_report():
     rows = re.findall(r"^\| `([a-z_]+)` \| (refused|suspicious) \|", DOCUMENTS["docs/DATA.md"], re.MULTILINE)
     assert rows == [(name, kind["level"]) for name, kind in KINDS.items()]
@@ -207,18 +189,3 @@ def test_each_file_link_and_anchor_of_a_document_exists(name: str):
         elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
             wrong.append(f"{link}#{anchor}")
     assert wrong == []
-
-
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_each_table_has_as_many_cells_in_every_row_as_in_its_head(name: str):
-    text = re.sub(r"```.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
-    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
-        head, rule, *rows = table.splitlines()
-        assert re.fullmatch(r"\|(?: -+:? \|)+", rule), f"a row apart from its table: {head}"
-        cells = [len(re.sub(r"\\\|", "", row).split("|")) for row in (head, rule, *rows)]
-        assert set(cells) == {cells[0]}, head
-
-
-def test_the_first_picture_is_small():
-    picture = ROOT / "docs" / "images" / "utterance.png"
-    assert README.count("](docs/images/utterance.png)") == 1 and picture.stat().st_size < PICTURE_BYTES

@@ -49,7 +49,7 @@ NOT_RUN = {  # words of examples -> why
     "scripts/download_dataset.sh": "downloads; tests/test_scripts_machine.py unpacks an archive at hand",
     "bash scripts/download_fsdd.sh": "the same",
     "scripts/download_librispeech.sh": "downloads; tests/test_download.py unpacks an archive at hand",
-    "scripts/download_model.sh": "downloads; tests/test_seed_others.py runs it with a file at hand",
+    "scripts/download_model.sh": "downloads; tests/test_download.py runs it with a file at hand",
     "hifigan-finetuned-fastpitch": "downloads; tests/test_download.py downloads from a server of its own",
     "--sha256 0123...": "has no real checksum; tests/test_download.py verifies one",
 }

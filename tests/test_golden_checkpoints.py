@@ -20,6 +20,7 @@ from common.checkpoints.layout import is_state
 from common.checkpoints.loading import load_networks, new_networks
 from common.checkpoints.reading import load_checkpoint
 from common.nn.layers import SeededNoise, mask_from_lengths
+from common.recognition.recognizer import SpeechToText
 from common.synthesis.speech import Prosody, SymbolProsody, UtteranceProsody, WordProsody
 from common.text.front_end import TextFrontEnd
 from scripts.checkpoint_tools import convert, inspect
@@ -152,6 +153,19 @@ def check_waveglow(source: Path, ours: Path, tmp_path: Path) -> int:
     return 1
 
 
+def check_recordings(network: SpeechToText, ours: Path, saved: Path, weights: str) -> None:
+    """The log-probabilities that inference.py writes of the stored recordings are the network's of their features."""
+    stored = load_file(GOLDENS / "jasper" / "features.safetensors")
+    clips = read_golden(GOLDENS / "jasper" / "features.json", "clips")
+    recordings = [str(GOLDENS / "jasper" / "audio" / f"{name}_16k.flac") for name in clips]
+    words = ["--jasper", str(ours), "-i", *recordings, "--save-logits", str(saved), "--no-trim-silence", "--quiet"]
+    assert inference.main([*words, weights]) == 0
+    for log_probs, (clip, facts) in zip(torch.load(saved), clips.items(), strict=True):
+        expected = network.infer(stored[f"output.{clip}"][None], torch.tensor([facts["feat_len"]]))
+        assert len(log_probs) == int(expected.lengths)
+        torch.testing.assert_close(log_probs, expected.log_probs[0, : len(log_probs)], atol=2e-3, rtol=0)
+
+
 def check_jasper(source: Path, ours: Path, tmp_path: Path) -> int:
     """The network's log-probabilities of the stored features, and those that inference.py writes of recordings.
 
@@ -162,21 +176,13 @@ def check_jasper(source: Path, ours: Path, tmp_path: Path) -> int:
     if "v1" in source.name:
         return 0
     tensors, checkpoint = expected_of(source), load_checkpoint(ours)
-    stored = load_file(GOLDENS / "jasper" / "features.safetensors")
-    clips = read_golden(GOLDENS / "jasper" / "features.json", "clips")
-    recordings = [str(GOLDENS / "jasper" / "audio" / f"{name}_16k.flac") for name in clips]
     kinds = {"best": False} if "best" in source.name else {"state_dict": False, "ema_state_dict": True}
     for name, ema in kinds.items():
         network = network_of(checkpoint, ema=ema)
         out = network.infer(tensors["input.x"], tensors["input.lens"])
         torch.testing.assert_close(out.log_probs, tensors[f"output.{name}"], atol=3e-5, rtol=0)
-        saved = tmp_path / f"{name}.pt"
-        words = ["--jasper", str(ours), "-i", *recordings, "--save-logits", str(saved), "--no-trim-silence", "--quiet"]
-        assert inference.main([*words, "--ema" if ema else "--no-ema"]) == 0
-        for log_probs, (clip, facts) in zip(torch.load(saved), clips.items(), strict=True):
-            expected = network.infer(stored[f"output.{clip}"][None], torch.tensor([facts["feat_len"]]))
-            assert len(log_probs) == int(expected.lengths)
-            torch.testing.assert_close(log_probs, expected.log_probs[0, : len(log_probs)], atol=2e-3, rtol=0)
+        if (GOLDENS / "jasper" / "audio").is_dir():
+            check_recordings(network, ours, tmp_path / f"{name}.pt", "--ema" if ema else "--no-ema")
     return len(kinds)
 
 
@@ -189,7 +195,6 @@ CHECKS: dict[str, Callable[[Path, Path, Path], int]] = {
 }
 
 
-@pytest.mark.skipif(not GOLDENS.is_dir(), reason=f"{GOLDENS} is absent")
 def test_there_are_checkpoints_of_every_model():
     folders = {path.relative_to(GOLDENS).parts[0] for path in FILES}
     assert folders == {"fastpitch_1_0", "fastpitch_1_1", "hifigan", "jasper", "tacotron2", "waveglow"}

@@ -32,7 +32,8 @@ FOLDER = "hifigan/checkpoints"
 NVIDIA_ALONE = checkpoint_with("nvidia", "generator", ema=False)
 NVIDIA_FULL = checkpoint_with("nvidia_full_shapes", "generator")
 AUTHORS_FULL = checkpoint_with("jik876_full_shapes", "generator")
-DISCRIMINATORS = {NVIDIA_DISCRIMINATORS: NVIDIA, AUTHORS_DISCRIMINATORS: AUTHORS}
+PAIRS = {NVIDIA_DISCRIMINATORS: NVIDIA, AUTHORS_DISCRIMINATORS: AUTHORS}
+DISCRIMINATORS = {file: generator for file, generator in PAIRS.items() if file in LAYOUT}
 NVIDIA_PAIR = Path(NVIDIA_DISCRIMINATORS).name  # the file beside a copy of NVIDIA
 
 
@@ -82,9 +83,9 @@ def _same(first: object, second: object) -> bool:
 
 def test_ema_weights_speak_as_stored(folder: Path, expected):
     checkpoint = load_checkpoint(folder / NVIDIA)
-    assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
     _assert_speaks(checkpoint, expected, "nvidia_gen_ema", ema=True)
     discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
+    assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
     for name in ("mpd", "msd"):
         assert _same(checkpoint.ema[name], discriminators[f"{name}_ema"])
     inference = load_checkpoint(folder / NVIDIA, training=False)
@@ -96,6 +97,8 @@ def test_ema_weights_speak_as_stored(folder: Path, expected):
 def test_published_discriminators_score_as_their_authors_code(
     goldens: Path, folder: Path, expected, file: str, layout: str
 ):
+    if file not in DISCRIMINATORS.values() or "input.y" not in expected:
+        pytest.skip(f"the recording or the discriminators of {file} are not in {goldens}")
     check = read_golden(goldens / "hifigan" / "checkpoints.json", f"{layout}_discriminator_check")
     # Both checks were made with NVIDIA's classes, which pad pooling by 1; the weights are interchangeable.
     networks = _networks(load_checkpoint(folder / file), msd_pooling_padding=1)
@@ -184,7 +187,7 @@ def test_training_resumes_where_the_original_would(folder: Path, file: str):
 @pytest.mark.parametrize("file", [NVIDIA, AUTHORS])
 def test_optimizer_state_goes_to_the_parameters_it_was_of(goldens: Path, folder: Path, file: str):
     full = read_golden(goldens / "hifigan" / "full_size_state_dicts.json")
-    paths = dict(zip(DISCRIMINATORS.values(), DISCRIMINATORS, strict=True))
+    paths = dict(zip(PAIRS.values(), PAIRS, strict=True))
     payload, checkpoint = _payload(folder / paths[file]), load_checkpoint(folder / file)
     optimizers = checkpoint.training["optimizers"]
     order = [f"generator.{key}" for key in checkpoint.networks["generator"]]

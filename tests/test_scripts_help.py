@@ -45,12 +45,6 @@ def test_every_variable_is_in_its_scripts_help():
             ] == []
 
 
-def test_all_platform_files_are_built_alike():
-    line = r'MODEL=[\w-]+ source "\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)/\.\./scripts/train\.sh" [^\n]+ "\$@"\n'
-    form = re.compile(rf"#!/usr/bin/env bash\n# Trains [^\n]+\n{line}")
-    assert [path.name for path in PLATFORMS if not form.fullmatch(path.read_text())] == []
-
-
 PASTED = {example for path in SCRIPTS for example in examples(path) if "sbatch" not in example}
 for command in commands():
     if words_of(command)[1][:1] == ["bash"] and "--help" not in command and "..." not in command:
@@ -70,11 +64,3 @@ def test_what_a_document_or_help_shows_has_commands_to_run_whose_options_exist(c
             training_options(words)
         elif words[0] == sys.executable and not {"pytest", "ruff", "mypy", "-c"}.intersection(words):
             check_options(words)
-
-
-@pytest.mark.parametrize("name", ["train", "prepare_dataset", "inference_benchmark_jasper"])
-def test_bash_makes_of_an_example_what_this_process_does(name: str):
-    command = examples(ROOT / f"scripts/{name}.sh")[-1]
-    here, there = (paste(line, DRY_RUN="1") for line in (command, f"true;{command}"))
-    assert here.args[0] != "bash" and there.args[0] == "bash"
-    assert (here.returncode, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
