@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from common.errors import InputError
 from common.files import make_folder, read_text, writing
 from common.progress import print_line
 
@@ -25,7 +26,10 @@ class Logger:
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
-        """``json_path`` is the stream's file (None: no file). What cannot be written to it raises OutputError."""
+        """``json_path`` is the stream's file (None: no file).
+
+        What cannot be written to it raises OutputError, and InputError where it is no log: a recording, a list.
+        """
         self.stdout = stdout and enabled
         self.metrics: dict[str, dict[str, str]] = {}  # name, format and unit of the figures that stdout shows
         self.started = time.time()
@@ -33,6 +37,8 @@ class Logger:
         if self._path is not None:
             make_folder(self._path.parent, _HINT)
             self._append(self._path, "")
+            if self._path.is_file() and not _is_log(self._path):
+                raise InputError(f"{self._path}: holds something else than a run's log{_HINT}")
 
     def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "") -> None:
         """Let stdout show a figure after its ``name``, which may be empty: ``lrate 3.16e-06``, ``3092.31 frames/s``."""
@@ -70,6 +76,12 @@ class Logger:
     def _append(self, path: Path, text: str) -> None:
         with writing(path, _HINT), path.open("a", encoding="utf-8") as file:
             file.write(text)
+
+
+def _is_log(path: Path) -> bool:
+    """Whether a file is empty or begins as logs do."""
+    with path.open("rb") as file:
+        return file.read(len(PREFIX)) in (b"", PREFIX.encode())
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -242,6 +242,25 @@ def test_training_is_refused_at_once_where_it_could_not_write(corpora, tmp_path,
     assert not list(tmp_path.rglob("*.pt"))
 
 
+def test_training_replaces_no_recording_list_or_checkpoint(corpora, tmp_path, capsys):
+    output, words = tmp_path / "out", FASTPITCH.words(corpora, tmp_path)
+    folder, first = (Path(words[words.index(name) + 1]) for name in ("-d", "--training-files"))
+    mel, voice = folder / first.read_text().partition("|")[0], output / "FastPitch_inference.pt"
+    make_checkpoint(voice)
+    (tmp_path / "link.json").symlink_to(mel)
+    before = [mel.read_bytes(), voice.read_bytes()]
+    for given, status in {
+        ("--log-file", output / "FastPitch_checkpoint_1.pt"): 2,
+        ("--from-checkpoint", voice, "--save-inference"): 2,
+        ("--log-file", first): 2,
+        ("--log-file", tmp_path / "link.json"): 1,
+    }.items():
+        assert train_on(corpora, output, *given) == status
+        (line,) = capsys.readouterr().err.splitlines()
+        assert str(given[1]) in line
+    assert before == [mel.read_bytes(), voice.read_bytes()]
+
+
 def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
     voice = make_checkpoint(tmp_path / "voice.pt")
     (tmp_path / "phrases.txt").write_text("Hm?\n" * 3)

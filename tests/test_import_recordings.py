@@ -273,6 +273,9 @@ def test_one_bad_file_never_ends_an_import(tmp_path: Path, capsys):
         "lines.jsonl": b'{"path": "h1", "text": "\\ud800"}\n{"path": "h2", "text": "good", "n": 1e999}\n[[\n'
         b'{"path": "h3\\ud800", "text": "one"}\n{"path": 0, "text": "zero"}\n',
         "nul.txt": b"one\0two",
+        "text": b"k1 one",
+        "wav.scp": b"r1 k1.wav",
+        "segments": b"k1 r1 0 1",
     }
     for name, data in bad.items():
         (source / name).write_bytes(data)
@@ -286,7 +289,7 @@ def test_one_bad_file_never_ends_an_import(tmp_path: Path, capsys):
     assert metadata(target) == made
     refused = {name: row["reason"] for name, row in table(target).items() if row["state"] == "refused"}
     files = {"zeros.flac", "slow.flac", "deep.json", "odd.json", "half.json", "latin.csv", "'a\\n.wav'"}
-    rows = {"u1.wav", "u4.wav", "h1.wav", "nul.wav", "lines.jsonl:3", "lines.jsonl:4"}
+    rows = {"u1.wav", "u4.wav", "h1.wav", "nul.wav", "lines.jsonl:3", "lines.jsonl:4", "text"}
     assert refused.keys() == files | rows and all(0 < len(reason) < 200 for reason in refused.values())
 
 

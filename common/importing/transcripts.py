@@ -169,7 +169,7 @@ def _read_kaldi(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
         lines = read_lines(about.folder / path.with_name(name)) if path.with_name(name) in about.files else []
         tables[name] = {words[0]: words[1].strip() for line in lines if len(words := line.split(maxsplit=1)) == 2}
     if tables["segments"]:
-        raise InputError(f"{path}: its utterances are parts of recordings (segments), which is not supported")
+        raise InputError(f"{path}: Kaldi's segments are not supported; cut the recordings at them first")
     for utterance, text in tables["text"].items():
         place = tables["wav.scp"].get(utterance, utterance)
         if place.endswith("|"):  # a command, which is not run

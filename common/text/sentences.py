@@ -36,6 +36,12 @@ _QUOTES = "\"'”’»"
 _OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
 _NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
 
+# German dates and the like, whose names English lacks, or after an article: "3. Mai", "am 1. April".
+_GERMAN_ORDINAL = re.compile(
+    r"\b[0-9]{1,2}\.\s(?:Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Jahrhundert)"
+    r"|\b(?:[Aa]m|[Vv]om|[Dd]e[mnrs]|[Bb]is)\s[0-9]{1,2}\.\s(?:April|August|September|November|Klasse|Stock|Platz|Tag)"
+)
+
 _STARTER = compiled(r"(?:<sentence_starters>)\b(?!\.)")
 _WORD = re.compile(r"(?<![\w.@/])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
 _LONGEST_WORD = 12  # characters of an abbreviation
@@ -312,6 +318,9 @@ def _ends_sentence(text: str, match: re.Match, *, start: int, end: int, followin
         return False  # '"Stop!" he said', "approx. five"
     if stop != ".":
         return True
+    near = _GERMAN_ORDINAL.finditer(text, max(start, end - 8), following + 12)
+    if any(one.start() < match.start() < one.end() for one in near):
+        return False
     line = max(start, text.rfind("\n", start, match.start()) + 1)
     return not (_NUMBERING.fullmatch(text, line, match.start()) or _is_abbreviation(text, match.start(), following))
 

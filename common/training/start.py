@@ -19,7 +19,7 @@ from common.data.batch import Dataset, Longest
 from common.data.text_mel import TextMelDataset
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import lock_folder, make_folder
+from common.files import check_apart, lock_folder, make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
@@ -27,7 +27,7 @@ from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
 from common.training.engine import Engine
 from common.training.objective import Networks
-from common.training.options import CommandLine, RunOptions
+from common.training.options import CommandLine, RunOptions, inference_paths
 from common.training.reporter import print_once
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
@@ -131,8 +131,10 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     if found is not None:
         _load_weights(networks, *found, command, template=template, setup=setup)
     template = replace(template, longest=_longest(datasets["training_set"], request))
+    _check_outputs(run, spec.name)
     make_folder(run.output, "; choose another --output")
     lock = lock_folder(run.output) if ranks.is_main else None
+    logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
     if setup.set_up_networks is not None:
         given = {"training_set": datasets["training_set"], "initial": request.initial, "new": new}
         print_once(*setup.set_up_networks(networks, options, text=text, **given))
@@ -150,7 +152,6 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,
     )
-    logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger, lock=lock)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
     logger.parameter(**command.values | {name: getattr(text, name.removeprefix("text_")) for name in names})
@@ -158,6 +159,15 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         _resume(trainer, *found)
     trainer.is_fine_tuning = request.initial is not None and request.resumed is None
     return trainer
+
+
+def _check_outputs(run: RunOptions, model: str) -> None:
+    """Refuse by OptionError a log or weights for inference over a checkpoint that is read or written."""
+    begun = [path for path in (run.from_checkpoint, run.checkpoint_path) if path is not None]
+    saved = inference_paths(run.output, model) if run.save_inference else ()
+    check_apart([("--save-inference", path) for path in saved], [("--from-checkpoint", path) for path in begun])
+    if run.log_file is not None and run.log_file.suffix == ".pt":
+        raise OptionError(f"--log-file {run.log_file}: a name of a checkpoint; give another one, such as nvlog.json")
 
 
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:

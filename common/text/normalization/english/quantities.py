@@ -22,7 +22,7 @@ _CURRENCIES = {
 }
 _COUNTRIES = word_table("dollar_countries")
 _MAGNITUDES = word_table("magnitudes")
-_DESCRIBED = compiled(r"\s(?:<amount_nouns>)\b|-[A-Za-z]")
+_DESCRIBED = compiled(r"\s(?:<amount_nouns>)s?\b|-[A-Za-z]")
 
 _UNITS = word_table("units")
 # Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a space
@@ -88,13 +88,16 @@ def several_units(unit: str) -> str:
     head, joint, rest = re.split("( per | of |$)", unit, maxsplit=1)
     if head.endswith("foot"):
         return head.removesuffix("foot") + "feet" + joint + rest
+    if head.endswith("inch"):
+        return head + "es" + joint + rest
     return head + ("" if head.endswith(("hertz", "horsepower", "lux", "dozen", "molar")) else "s") + joint + rest
 
 
 def unit_name(written: str) -> str:
     """One of a unit: "km" -> "kilometer", "sq ft" -> "square foot", "fl oz" -> "fluid ounce"."""
-    kind = {"sq": "square ", "fl": "fluid "}.get(written[:2] if " " in written else "", "")
-    return kind + ("inch" if written == "in" else _UNITS[written.split()[-1]])
+    kind = {"sq": "square ", "cu": "cubic ", "fl": "fluid "}.get(written[:2] if " " in written else "", "")
+    name = written.split()[-1]
+    return kind + ("inch" if name == "in" else _UNITS[name])
 
 
 def _quantity(match: re.Match) -> str:
