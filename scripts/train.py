@@ -86,7 +86,7 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
     chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)
     least, most = launch.GLOBAL_BATCHES[own.model]
     batch = bs or recipe.batch_size
-    if "--from-checkpoint" not in words and not least <= n_processes * batch * accumulation <= most:
+    if not {"--from-checkpoint", "--size"} & {*words} and not least <= n_processes * batch * accumulation <= most:
         launch.note(
             f"note: an update is of {n_processes} x {batch} x {accumulation} utterances (processes x BS x "
             f"GRAD_ACCUMULATION); the published settings are for {least}{f' to {most}' * (most > least)}"

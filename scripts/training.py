@@ -206,14 +206,11 @@ def list_digits(recordings: Path, output: Path) -> None:
 
 
 _STAGES = ("data", "vocoder", "voice")
-# What all trainings of the shipped voice have, and its network.
+# What all trainings of the shipped voice have.
 _VOICE = "--learned-alignment --amp --grad-clip-thresh 5 --ema-decay 0.99 --optimizer adam"
-_NETWORK = "--in-fft-n-layers 4 --out-fft-n-layers 4 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384 "
-_NETWORK += "--symbols-embedding-dim 192 --in-fft-output-size 192 --out-fft-output-size 192 --mean-mel-bias "
-_NETWORK += "--g2p espeak --g2p-language en-us"
-_BASE = f"{_VOICE} --learning-rate 1.4e-2 --energy-conditioning --input-type phone --symbol-set espeak --n-speakers 4 "
-_BASE += "--warmup-steps 250 --epochs-per-checkpoint 1 --validation-interval 1 --kl-loss-start-epoch 2 "
-_BASE += f"--kl-loss-warmup-epochs 2 {_NETWORK}"
+_BASE = f"{_VOICE} --size small --energy-conditioning --input-type phone --symbol-set espeak --n-speakers 4 "
+_BASE += "--epochs-per-checkpoint 1 --validation-interval 1 --kl-loss-start-epoch 2 --kl-loss-warmup-epochs 2 "
+_BASE += "--g2p espeak --g2p-language en-us"
 _FINE_TUNING = f"{_VOICE} --n-speakers auto --learning-rate 7e-3 --warmup-steps 100 --epochs-per-checkpoint 10 "
 _FINE_TUNING += "--validation-interval 10 --kl-loss-start-epoch 0 --kl-loss-warmup-epochs 1"
 

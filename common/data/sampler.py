@@ -9,6 +9,16 @@ from common.distributed import Ranks
 from common.errors import InputError
 
 
+def fitting_batch(n_utterances: int, *, batch_size: int, accumulation: int, world_size: int) -> tuple[int, int]:
+    """Batch size and accumulation steps of an update that a list has enough utterances for, lowered where it must be.
+
+    Accumulation steps are lowered first, then the batch size.
+    """
+    share = n_utterances // world_size
+    accumulation = min(accumulation, max(1, share // batch_size))
+    return min(batch_size, max(1, share // accumulation)), accumulation
+
+
 class GlobalBatchSampler:
     """Draws the utterances of each update from seed and epoch alone, whatever the number of processes.
 
@@ -36,8 +46,7 @@ class GlobalBatchSampler:
         if self.steps_per_epoch == 0:
             raise InputError(
                 f"the training list has {len(lengths)} utterances, fewer than one update takes: {self.global_batch} = "
-                f"{ranks.world_size} processes x {accumulation} accumulation steps x batch size {batch_size}; "
-                "lower --batch-size or --gradient-accumulation-steps"
+                f"{ranks.world_size} processes x {accumulation} accumulation steps x batch size {batch_size}"
             )
         self._lengths = lengths
         self._batch_size = batch_size

@@ -16,6 +16,7 @@ from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
 from common.cli import ComputingOptions
 from common.config import differences
 from common.data.batch import Dataset, Longest
+from common.data.sampler import fitting_batch
 from common.data.text_mel import TextMelDataset
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError, OptionError
@@ -130,6 +131,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     }
     if found is not None:
         _load_weights(networks, *found, command, template=template, setup=setup)
+    run = _fit_batch(run, len(datasets["training_set"].lengths), ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
     make_folder(run.output, "; choose another --output")
     lock = lock_folder(run.output) if ranks.is_main else None
@@ -153,11 +155,27 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger, lock=lock)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
-    logger.parameter(**command.values | {name: getattr(text, name.removeprefix("text_")) for name in names})
+    of_run = {"batch_size": run.batch_size, "gradient_accumulation_steps": run.gradient_accumulation_steps}
+    of_text = {name: getattr(text, name.removeprefix("text_")) for name in names}
+    logger.parameter(**command.values | of_run | of_text)
     if found is not None:
         _resume(trainer, *found)
     trainer.is_fine_tuning = request.initial is not None and request.resumed is None
     return trainer
+
+
+def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
+    """The options with a batch that the training list fills; a line says so where it is smaller than they ask for."""
+    given = (run.batch_size, run.gradient_accumulation_steps)
+    size, steps = fitting_batch(n_utterances, batch_size=given[0], accumulation=given[1], world_size=ranks.world_size)
+    if (size, steps) == given:
+        return run
+    wanted = f"an update of {ranks.world_size} x {given[0]} x {given[1]} (processes x batch size x accumulation)"
+    print_once(
+        f"the training list has {n_utterances} utterances, too few for {wanted}: it takes --batch-size {size} "
+        f"--gradient-accumulation-steps {steps}"
+    )
+    return replace(run, batch_size=size, gradient_accumulation_steps=steps)
 
 
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
