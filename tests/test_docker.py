@@ -12,14 +12,11 @@ from speech_toolkit.__main__ import COMMANDS, parser_of
 
 def in_context(name: str) -> bool:
     """Whether Docker sees a file: the last pattern of .dockerignore that names it or a folder of it decides."""
-    kept = True
+    parts, kept = name.split("/"), True
+    paths = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
     for pattern in (ROOT / ".dockerignore").read_text().split():
         bare = pattern.removeprefix("!")
-        places = [bare, bare.removeprefix("**/")] if bare.startswith("**/") else [bare]
-        parts = name.split("/")
-        starts = range(len(parts)) if bare.startswith("**/") else (0,)
-        paths = ["/".join(parts[start:end]) for start in starts for end in range(start + 1, len(parts) + 1)]
-        if any(fnmatch(path, place) and path.count("/") == place.count("/") for path in paths for place in places):
+        if any(fnmatch(one, bare.removeprefix("**/")) for one in (parts if bare.startswith("**/") else paths)):
             kept = pattern.startswith("!")
     return kept
 
