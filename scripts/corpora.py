@@ -179,7 +179,7 @@ def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
             return
     if seconds:
         named = [] if own.name in ("ljs", corpus.resolve().name) else [f"NAME={own.name}"]
-        what = f"with {seconds / 60:.0f} minutes of speech: the shipped voice, fine-tuned"
+        what = f"with {seconds / 60:.1f} minutes of speech: the shipped voice, fine-tuned"
         launch.print_next(what, [*named, "bash", "scripts/finetune_voice.sh", corpus])
 
 

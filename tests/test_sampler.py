@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from common.data.batch import Draw
-from common.data.sampler import GlobalBatchSampler, validation_batches
+from common.data.sampler import GlobalBatchSampler, fitting_batch, validation_batches
 from common.distributed import Ranks
 from common.errors import InputError
 from common.training.position import Position, resumed_position
@@ -101,11 +101,19 @@ def test_too_few_utterances_are_an_error_with_the_sum():
         GlobalBatchSampler(LENGTHS, batch_size=32, accumulation=2, seed=0, ranks=Ranks(world_size=2))
 
 
+@pytest.mark.parametrize(
+    ("n_utterances", "given", "world_size", "fitting"),
+    [(103, (16, 4), 1, (16, 4)), (32, (16, 4), 1, (16, 2)), (10, (16, 4), 1, (10, 1)), (50, (16, 4), 2, (16, 1))],
+)
+def test_a_batch_is_lowered_to_what_a_list_fills(n_utterances, given, world_size, fitting):
+    assert fitting_batch(n_utterances, batch_size=given[0], accumulation=given[1], world_size=world_size) == fitting
+
+
 @pytest.mark.parametrize("batch_size, done", [(2, 12), (4, 6), (8, 3), (16, 1), (32, 0)])
 def test_a_resumed_position_keeps_its_means_in_updates_of_another_size(batch_size: int, done: int):
     sampler = GlobalBatchSampler(LENGTHS, batch_size=batch_size, accumulation=1, seed=7, ranks=Ranks())
     saved = Position(epoch=3, steps_done=6, sums={"loss": 4.0}, frames=600, seconds=6.0, skipped=2)  # 4 updates of 1.0
     found = resumed_position(asdict(saved) | {"global_batch": 4}, sampler)
     assert (found.epoch, found.steps_done) == (3, done)
-    assert found.means(["loss"]) == ({"loss": pytest.approx(1.0)} if done else {})
+    assert found.means == ({"loss": pytest.approx(1.0)} if done else {})
     assert found == saved or batch_size != 4

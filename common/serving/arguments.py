@@ -71,7 +71,10 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     options, precision = read_voice_options(args, specs)
     voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
     name, recognizer_name = voice_name(generator.path), recognizer.path.stem if recognizer else ""
-    aliases, names = {generator.path.stem: name} | dict(args.alias), [*filter(None, (name, recognizer_name)), *voice.speakers]
+    aliases, names = (
+        {generator.path.stem: name} | dict(args.alias),
+        [*filter(None, (name, recognizer_name)), *voice.speakers],
+    )
     for alias, meant in aliases.items():
         if meant not in names:
             raise OptionError(f"--alias {alias}={meant}: expected one of {', '.join(names)} after the =")

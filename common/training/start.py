@@ -103,7 +103,7 @@ def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
     if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
         raise OptionError(
             f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
-            "add --resume to continue from it, or choose another --output"
+            "add --resume to continue from it, or choose another --output (NAME of scripts)"
         )
     return found, None if initial is None else (initial, _without_training(load_checkpoint(initial)))
 
