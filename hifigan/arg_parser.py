@@ -67,9 +67,8 @@ class TrainingOptions(InputMelOptions):
     )
     preset: str = option(
         "v1",
-        "the authors' architectures; small: v2, medium: v3, full: v1",
+        "the authors' architectures, by number or size",
         choices=tuple(PRESETS),
-        words={"small": "v2", "medium": "v3", "full": "v1"},
         names=("--size",),
         variable="SIZE",
     )

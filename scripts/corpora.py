@@ -1,12 +1,11 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.audio.options import SETTINGS, read_audio_config
 from common.config import AudioConfig
-from common.errors import AudioError, InputError
+from common.errors import InputError
 from common.files import read_lines
 from common.importing.options import SPEAKERS, import_command
 from common.text.arpabet import load_dictionary
@@ -167,17 +166,13 @@ def _extract(
 
 def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
     """Print the command that fine-tunes the shipped voice, where a corpus of its language and mels is short."""
-    settings, audio, seconds = corpus / SETTINGS, AudioConfig(), 0.0
-    if own.language not in (None, "en", "en-us") or not (texts.is_file() and settings.is_file()):
+    is_english, settings = own.language in (None, "en", "en-us"), corpus / SETTINGS
+    if not (is_english and texts.is_file() and settings.is_file() and read_audio_config(settings) == AudioConfig()):
         return
-    from common.audio.wav import open_wav  # here, as it loads NumPy
+    from common.importing.advice import check_recordings  # here, as it loads PyTorch
 
-    for line in read_lines(texts) if read_audio_config(settings) == audio else ():
-        with suppress(AudioError), open_wav(corpus / line.split("|")[0]) as file:
-            seconds += file.frames / file.samplerate
-        if seconds > _LITTLE_SPEECH:
-            return
-    if seconds:
+    seconds = sum(check_recordings(corpus, [line.split("|")[0] for line in read_lines(texts)]).values())
+    if 0 < seconds < _LITTLE_SPEECH:
         named = [] if own.name in ("ljs", corpus.resolve().name) else [f"NAME={own.name}"]
         what = f"with {seconds / 60:.1f} minutes of speech: the shipped voice, fine-tuned"
         launch.print_next(what, [*named, "bash", "scripts/finetune_voice.sh", corpus])

@@ -367,7 +367,7 @@ def exec_or_print(command: Sequence[str | Path]) -> None:
 
 def print_next(what: str, command: Sequence[str | Path]) -> None:
     """Print a command to run next, as it can be pasted; ``what`` says what for, and may be empty."""
-    found = [program(word) if str(word).startswith("scripts/") else word for word in command]
-    pairs = [re.fullmatch(r"(?s)([A-Z_0-9]+=)?(.*)", str(word)) for word in found]
+    found = [str(program(word)) if word.startswith("scripts/") else word for word in map(str, command)]
+    pairs = [re.fullmatch(r"(?s)([A-Z_0-9]+=)?(.*)", word) for word in found]
     words = [f"{one[1] or ''}{shlex.quote(one[2])}" for one in pairs if one]
     print(f"next{', ' * bool(what)}{what}: {' '.join(words)}", flush=True)

@@ -51,7 +51,6 @@ def test_a_size_stands_for_network_batch_and_schedule_each_of_which_can_be_set()
     assert all(small[name] == value for name, value in shipped.items() if "_fft_" in name or "_embedding_dim" in name)
     widths = [values(*LISTS, "--size", size)["symbols_embedding_dim"] for size in ("small", "medium", "full")]
     assert widths == [192, 256, 384] and values(*LISTS, "--size", "full")["batch_size"] == 32
-    assert values("-m", "HiFi-GAN", *LISTS, "--size", "small")["preset"] == "v2"
     (words,) = dry_run("scripts/train.sh", SIZE="small", MODEL="FastPitch", LEARNED_ALIGNMENT="true")
     assert training_options(words).size == "small"
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from common.data.batch import Draw
-from common.data.sampler import GlobalBatchSampler, fitting_batch, validation_batches
+from common.data.sampler import GlobalBatchSampler, validation_batches
 from common.distributed import Ranks
 from common.errors import InputError
 from common.training.position import Position, resumed_position
@@ -99,14 +99,6 @@ def test_validation_takes_each_utterance_once_over_all_processes():
 def test_too_few_utterances_are_an_error_with_the_sum():
     with pytest.raises(InputError, match="103 utterances, fewer than one update takes: 128 = 2 processes x 2"):
         GlobalBatchSampler(LENGTHS, batch_size=32, accumulation=2, seed=0, ranks=Ranks(world_size=2))
-
-
-@pytest.mark.parametrize(
-    ("n_utterances", "given", "world_size", "fitting"),
-    [(103, (16, 4), 1, (16, 4)), (32, (16, 4), 1, (16, 2)), (10, (16, 4), 1, (10, 1)), (50, (16, 4), 2, (16, 1))],
-)
-def test_a_batch_is_lowered_to_what_a_list_fills(n_utterances, given, world_size, fitting):
-    assert fitting_batch(n_utterances, batch_size=given[0], accumulation=given[1], world_size=world_size) == fitting
 
 
 @pytest.mark.parametrize("batch_size, done", [(2, 12), (4, 6), (8, 3), (16, 1), (32, 0)])

@@ -9,16 +9,6 @@ from common.distributed import Ranks
 from common.errors import InputError
 
 
-def fitting_batch(n_utterances: int, *, batch_size: int, accumulation: int, world_size: int) -> tuple[int, int]:
-    """Batch size and accumulation steps of an update that a list has enough utterances for, lowered where it must be.
-
-    Accumulation steps are lowered first, then the batch size.
-    """
-    share = n_utterances // world_size
-    accumulation = min(accumulation, max(1, share // batch_size))
-    return min(batch_size, max(1, share // accumulation)), accumulation
-
-
 class GlobalBatchSampler:
     """Draws the utterances of each update from seed and epoch alone, whatever the number of processes.
 

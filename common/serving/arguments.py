@@ -71,10 +71,9 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     options, precision = read_voice_options(args, specs)
     voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
     name, recognizer_name = voice_name(generator.path), recognizer.path.stem if recognizer else ""
-    aliases, names = (
-        {generator.path.stem: name} | dict(args.alias),
-        [*filter(None, (name, recognizer_name)), *voice.speakers],
-    )
+    names = [*filter(None, (name, recognizer_name)), *voice.speakers]
+    # Clients may know a checkpoint of training by its file's name.
+    aliases = ({generator.path.stem: name} if generator.path.stem != name else {}) | dict(args.alias)
     for alias, meant in aliases.items():
         if meant not in names:
             raise OptionError(f"--alias {alias}={meant}: expected one of {', '.join(names)} after the =")

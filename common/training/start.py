@@ -16,7 +16,6 @@ from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
 from common.cli import ComputingOptions
 from common.config import differences
 from common.data.batch import Dataset, Longest
-from common.data.sampler import fitting_batch
 from common.data.text_mel import TextMelDataset
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError, OptionError
@@ -165,16 +164,16 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
 
 
 def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
-    """The options with a batch that the training list fills; a line says so where it is smaller than they ask for."""
-    given = (run.batch_size, run.gradient_accumulation_steps)
-    size, steps = fitting_batch(n_utterances, batch_size=given[0], accumulation=given[1], world_size=ranks.world_size)
-    if (size, steps) == given:
-        return run
-    wanted = f"an update of {ranks.world_size} x {given[0]} x {given[1]} (processes x batch size x accumulation)"
-    print_once(
-        f"the training list has {n_utterances} utterances, too few for {wanted}: it takes --batch-size {size} "
-        f"--gradient-accumulation-steps {steps}"
-    )
+    """The options with an update that the training list fills: fewer accumulation steps, then a smaller batch."""
+    given, share = (run.batch_size, run.gradient_accumulation_steps), n_utterances // ranks.world_size
+    steps = min(given[1], max(1, share // given[0]))
+    size = min(given[0], max(1, share // steps))
+    if (size, steps) != given:
+        print_once(
+            f"the training list has {n_utterances} utterances, too few for an update of {ranks.world_size} x {given[0]} x "
+            f"{given[1]} (processes x batch size x accumulation): it takes --batch-size {size} "
+            f"--gradient-accumulation-steps {steps}"
+        )
     return replace(run, batch_size=size, gradient_accumulation_steps=steps)
 
 
