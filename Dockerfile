@@ -5,15 +5,13 @@
 #   docker build . -t speech-toolkit
 #   docker run --gpus all --ipc host -it --rm -v "$PWD:/workspace/speech-toolkit" speech-toolkit
 ARG FROM_IMAGE_NAME=nvcr.io/nvidia/pytorch:26.03-py3
-ARG CPU_IMAGE_NAME=python:3.13-slim
 
-FROM ${CPU_IMAGE_NAME} AS cpu
+FROM python:3.13-slim AS cpu
 # PyTorch's index of CPU builds; without it the image also holds gigabytes of CUDA's libraries.
 ARG PIP_EXTRA_INDEX_URL
 COPY constraints.txt requirements-speak.txt requirements-serve.txt /tmp/
 RUN pip install --no-cache-dir -c /tmp/constraints.txt -r /tmp/requirements-speak.txt -r /tmp/requirements-serve.txt
-RUN --mount=type=bind,target=/src,rw pip install --no-cache-dir --no-deps /src
-RUN useradd --create-home speech
+RUN --mount=type=bind,target=/src,rw pip install --no-cache-dir --no-deps /src && useradd --create-home speech
 USER speech
 WORKDIR /home/speech
 EXPOSE 8080

@@ -33,8 +33,7 @@ _SMALL |= {"out_fft_conv1d_filter_size": 384, "optimizer": "adam", "grad_clip_th
 _SMALL |= {"learning_rate": 1.4e-2, "warmup_steps": 250, "batch_size": 8, "mean_mel_bias": True}
 _SMALL |= {"epochs": 400, "kl_loss_start_epoch": 100, "kl_loss_warmup_epochs": 50}
 _MEDIUM: dict[str, Any] = dict.fromkeys(("symbols_embedding_dim", "in_fft_output_size", "out_fft_output_size"), 256)
-_MEDIUM |= {"in_fft_conv1d_filter_size": 1024, "out_fft_conv1d_filter_size": 1024, "batch_size": 16, "epochs": 1000}
-_MEDIUM |= {"warmup_steps": 500, "kl_loss_start_epoch": 250, "kl_loss_warmup_epochs": 100}
+_MEDIUM |= {"in_fft_conv1d_filter_size": 1024, "out_fft_conv1d_filter_size": 1024, "batch_size": 16}
 # Defaults of the options of a new voice; the network of small is the shipped voice's.
 SIZES: Mapping[str, Mapping[str, Any]] = {"small": _SMALL, "medium": _SMALL | _MEDIUM, "full": {}}
 

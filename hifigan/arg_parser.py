@@ -66,11 +66,7 @@ class TrainingOptions(InputMelOptions):
         None, "discriminators score recordings and generated sound in one pass; on with --cuda if not given"
     )
     preset: str = option(
-        "v1",
-        "the authors' architectures, by number or size",
-        choices=tuple(PRESETS),
-        names=("--size",),
-        variable="SIZE",
+        "v1", "one of the authors' architectures", choices=tuple(PRESETS), names=("--size",), variable="SIZE"
     )
     hifigan_config: Path | None = option(
         None, "JSON in the form of the authors' config.json; its values take the place of defaults"

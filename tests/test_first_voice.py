@@ -86,8 +86,8 @@ def test_a_voice_is_called_by_its_name_not_by_its_checkpoint(path: str, name: st
     [(3, None, 22050, True), (31, None, 22050, False), (3, "de", 22050, False), (3, None, 16000, False)],
 )
 def test_little_speech_is_fine_tuned_to(tmp_path: Path, capsys, minutes: int, language: str, rate: int, said: bool):
-    soundfile.write(tmp_path / "a.wav", np.zeros(60 * rate, np.int16), rate)
-    (tmp_path / "list.txt").write_text("a.wav|Text.\n" * minutes)
+    soundfile.write(tmp_path / "a.flac", np.zeros(60 * minutes * rate, np.int16), rate)
+    (tmp_path / "list.txt").write_text("a.flac|Text.\n")
     write_json(tmp_path / "audio.json", to_plain(AudioConfig(rate)))
     _print_fine_tuning(PrepareSettings(name="anna", language=language), tmp_path, tmp_path / "list.txt")
     command = f"NAME=anna bash scripts/finetune_voice.sh {tmp_path}\n"

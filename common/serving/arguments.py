@@ -72,7 +72,6 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
     name, recognizer_name = voice_name(generator.path), recognizer.path.stem if recognizer else ""
     names = [*filter(None, (name, recognizer_name)), *voice.speakers]
-    # Clients may know a checkpoint of training by its file's name.
     aliases = ({generator.path.stem: name} if generator.path.stem != name else {}) | dict(args.alias)
     for alias, meant in aliases.items():
         if meant not in names:

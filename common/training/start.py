@@ -154,9 +154,8 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger, lock=lock)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
-    of_run = {"batch_size": run.batch_size, "gradient_accumulation_steps": run.gradient_accumulation_steps}
-    of_text = {name: getattr(text, name.removeprefix("text_")) for name in names}
-    logger.parameter(**command.values | of_run | of_text)
+    fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
+    logger.parameter(**command.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
     if found is not None:
         _resume(trainer, *found)
     trainer.is_fine_tuning = request.initial is not None and request.resumed is None
@@ -169,10 +168,10 @@ def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
     steps = min(given[1], max(1, share // given[0]))
     size = min(given[0], max(1, share // steps))
     if (size, steps) != given:
+        wanted = f"{ranks.world_size} x {given[0]} x {given[1]} (processes x batch size x accumulation)"
+        fitting = f"--batch-size {size} --gradient-accumulation-steps {steps}"
         print_once(
-            f"the training list has {n_utterances} utterances, too few for an update of {ranks.world_size} x {given[0]} x "
-            f"{given[1]} (processes x batch size x accumulation): it takes --batch-size {size} "
-            f"--gradient-accumulation-steps {steps}"
+            f"the training list has {n_utterances} utterances, too few for an update of {wanted}: it takes {fitting}"
         )
     return replace(run, batch_size=size, gradient_accumulation_steps=steps)
 
