@@ -64,9 +64,7 @@ def inference_options(model: str) -> Sequence[type]:
 
 
 def find_newest(model: str, folder: Path = OUTPUT) -> Path:
-    """The newest checkpoint of a model in ./output, else in ./pretrained_models, else the shipped one.
-
-    A voice in another ``folder`` has its name, which no other voice answers to.
+    """The newest checkpoint of a model in ``folder``, else, but for a voice with a NAME, downloaded or shipped.
 
     Raises:
         InputError: there is none.

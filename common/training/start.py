@@ -170,9 +170,7 @@ def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
     if (size, steps) != given:
         wanted = f"{ranks.world_size} x {given[0]} x {given[1]} (processes x batch size x accumulation)"
         fitting = f"--batch-size {size} --gradient-accumulation-steps {steps}"
-        print_once(
-            f"the training list has {n_utterances} utterances, too few for an update of {wanted}: it takes {fitting}"
-        )
+        print_once(f"{n_utterances} utterances are too few for an update of {wanted}: it takes {fitting}")
     return replace(run, batch_size=size, gradient_accumulation_steps=steps)
 
 
