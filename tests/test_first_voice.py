@@ -37,8 +37,7 @@ def test_a_training_on_few_clips_fits_its_updates_to_them_and_ends_with_commands
     checkpoint = tmp_path / "output/anna/FastPitch_checkpoint_1.pt"
     _, served, exported = ([*words[words.index("speech_toolkit") + 1 :]] for words in steps.values())
     assert parser_of(served[0]).parse_args(served[1:]).fastpitch.resolve() == checkpoint
-    assert main(exported) in (0, None)
-    assert checkpoint.with_suffix(".onnx").is_file()
+    assert main(exported) in (0, None) and checkpoint.with_suffix(".onnx").is_file()
 
 
 def test_a_size_stands_for_network_batch_and_schedule_each_of_which_can_be_set():
@@ -48,39 +47,28 @@ def test_a_size_stands_for_network_batch_and_schedule_each_of_which_can_be_set()
     assert all(small[name] == value for name, value in shipped.items() if "_fft_" in name or "_embedding_dim" in name)
     widths = [values(*LISTS, "--size", size)["symbols_embedding_dim"] for size in ("small", "medium", "full")]
     assert widths == [192, 256, 384] and values(*LISTS, "--size", "full")["batch_size"] == 32
-    (words,) = dry_run("scripts/train.sh", SIZE="small", MODEL="FastPitch", LEARNED_ALIGNMENT="true")
-    assert training_options(words).size == "small"
+    assert training_options(dry_run("scripts/train.sh", SIZE="small", MODEL="FastPitch")[0]).size == "small"
 
 
 def test_a_name_is_the_folder_of_lists_and_results_and_without_one_results_are_in_output():
     for name, folder in (("anna", "output/anna"), ("", "output")):
-        (words,) = dry_run("scripts/train.sh", NAME=name, MODEL="FastPitch", LEARNED_ALIGNMENT="true")
-        args = training_options(words)
+        args = training_options(dry_run("scripts/train.sh", NAME=name, MODEL="FastPitch", LEARNED_ALIGNMENT="true")[0])
         assert args.output == Path(folder) and f"/{name or 'ljs'}_audio_text" in str(args.training_files[0])
-        served = dry_run("scripts/serve.sh", NAME=name)[0]
-        assert served[served.index("--fastpitch") + 1] == f"{folder}/FastPitch_checkpoint_NEWEST.pt"
+        assert f"{folder}/FastPitch_checkpoint_NEWEST.pt" in dry_run("scripts/serve.sh", NAME=name)[0]
         (words,) = dry_run("scripts/finetune_vocoder.sh", NAME=name, HIFIGAN="h.pt")
         assert training_options(words).output == Path(folder, "fine_tune")
-    lists, tuning = dry_run("scripts/finetune_voice.sh", "corpus", NAME="anna")[:2]
-    assert training_options(tuning).output == Path("output/anna") and "anna" in lists
+    assert training_options(dry_run("scripts/finetune_voice.sh", "c", NAME="anna")[1]).output == Path("output/anna")
 
 
 def test_a_voice_is_called_by_its_name_not_by_its_checkpoint():
-    trained = ("FastPitch_checkpoint_25_iter105.pt", "FastPitch_inference_best.pt", "FastPitch_checkpoint_4.onnx")
-    assert {voice_name(Path("output/anna", name)) for name in trained} == {"anna"}
-    assert voice_name(Path("output/anna/small.pt")) == "small"
-    assert voice_name(Path("output/F_checkpoint_2.pt")) == "F_checkpoint_2"
+    trained = ("anna/FastPitch_checkpoint_25_iter105.pt", "anna/FastPitch_inference_best.pt", "anna.pt", "anna/anna.pt")
+    assert {voice_name(Path("output", name)) for name in trained} == {"anna"}
 
 
-@pytest.mark.parametrize(
-    ("minutes", "language", "rate", "said"),
-    [(3, None, 22050, True), (31, None, 22050, False), (3, "de", 22050, False), (3, None, 16000, False)],
-)
-def test_little_speech_is_fine_tuned_to(tmp_path: Path, capsys, minutes: int, language: str, rate: int, said: bool):
-    soundfile.write(tmp_path / "a.flac", np.zeros(60 * minutes * rate, np.int16), rate)
+@pytest.mark.parametrize(("minutes", "language", "said"), [(3, None, True), (31, None, False), (3, "de", False)])
+def test_little_speech_is_fine_tuned_to(tmp_path: Path, capsys, minutes: int, language: str, said: bool):
+    soundfile.write(tmp_path / "a.flac", np.zeros(60 * minutes * 22050, np.int16), 22050)
     (tmp_path / "list.txt").write_text("a.flac|Text.\n")
-    write_json(tmp_path / "audio.json", to_plain(AudioConfig(rate)))
+    write_json(tmp_path / "audio.json", to_plain(AudioConfig()))
     _print_fine_tuning(PrepareSettings(name="anna", language=language), tmp_path, tmp_path / "list.txt")
-    command = f"NAME=anna bash scripts/finetune_voice.sh {tmp_path}\n"
-    printed = capsys.readouterr().out
-    assert printed.endswith(command) if said else not printed
+    assert (f": NAME=anna bash scripts/finetune_voice.sh {tmp_path}\n" in capsys.readouterr().out) == said
