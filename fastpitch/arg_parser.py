@@ -1,9 +1,10 @@
 """Options of a FastPitch training, with the published recipe."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from common.audio.options import ESTIMATORS, PitchRange
 from common.options import group, option
@@ -26,6 +27,15 @@ RECIPE = RunOptions(
     epochs_per_checkpoint=50,
 )
 _weight = partial(option, least=0)
+_SMALL: dict[str, Any] = dict.fromkeys(("symbols_embedding_dim", "in_fft_output_size", "out_fft_output_size"), 192)
+_SMALL |= {"in_fft_n_layers": 4, "out_fft_n_layers": 4, "in_fft_conv1d_filter_size": 384}
+_SMALL |= {"out_fft_conv1d_filter_size": 384, "optimizer": "adam", "grad_clip_thresh": 5.0, "ema_decay": 0.99}
+_SMALL |= {"learning_rate": 1.4e-2, "warmup_steps": 250, "batch_size": 8, "mean_mel_bias": True}
+_SMALL |= {"epochs": 400, "kl_loss_start_epoch": 100, "kl_loss_warmup_epochs": 50}
+_MEDIUM: dict[str, Any] = dict.fromkeys(("symbols_embedding_dim", "in_fft_output_size", "out_fft_output_size"), 256)
+_MEDIUM |= {"in_fft_conv1d_filter_size": 1024, "out_fft_conv1d_filter_size": 1024, "batch_size": 16}
+# Defaults of the options of a new voice; the network of small is the shipped voice's.
+SIZES: Mapping[str, Mapping[str, Any]] = {"small": _SMALL, "medium": _SMALL | _MEDIUM, "full": {}}
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,13 @@ class LossScales:
 class TrainingOptions(PitchRange):
     """FastPitch's own options of training."""
 
+    size: str = option(
+        "full",
+        "defaults of a new voice's architecture, batch and optimizer; small: hours on a laptop's CPU, medium: one GPU; "
+        "full: as published",
+        choices=tuple(SIZES),
+        variable="SIZE",
+    )
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of FastPitch")
     losses: LossScales = group(LossScales, "FastPitch's losses")

@@ -18,16 +18,16 @@ from common.text.symbols import EDGE_SILENCE, SILENCES, canonical_phone, get_sym
 from common.text.teacher import text_of_teacher
 from common.training.optim import Optimization, inverse_sqrt_schedule
 from common.training.settings import MelSource, TrainingRequest, TrainingSetup, stored_mels
-from fastpitch.arg_parser import TrainingOptions
+from fastpitch.arg_parser import SIZES, TrainingOptions
 from fastpitch.config import ModelConfig
 from fastpitch.fine_tuning import InitialVoice, compute_statistics, set_up_networks, voice_of
 from fastpitch.training_list import read_list, speaker_names, with_labels
 
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
-    """Architecture and text front end of the voice to start from, as defaults of the options."""
+    """Architecture and text front end of the voice to start from, or what --size says, as defaults of the options."""
     if initial is None:
-        return {}
+        return SIZES[given["size"]]
     voice = voice_of(*initial)
     of_data = ("n_mel_channels", "n_speakers")
     architecture = {name: value for name, value in vars(voice.config).items() if name not in of_data}

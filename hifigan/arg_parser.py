@@ -65,7 +65,9 @@ class TrainingOptions(InputMelOptions):
     concat_fwd: bool | None = option(
         None, "discriminators score recordings and generated sound in one pass; on with --cuda if not given"
     )
-    preset: str = option("v1", "the authors' architectures", choices=tuple(PRESETS))
+    preset: str = option(
+        "v1", "one of the authors' architectures", choices=tuple(PRESETS), names=("--size",), variable="SIZE"
+    )
     hifigan_config: Path | None = option(
         None, "JSON in the form of the authors' config.json; its values take the place of defaults"
     )

@@ -75,3 +75,4 @@ PRESETS = {
         resblock_dilation_sizes=((1, 2), (2, 6), (3, 12)),
     ),
 }
+PRESETS |= {"small": PRESETS["v2"], "medium": PRESETS["v3"], "full": PRESETS["v1"]}

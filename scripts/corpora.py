@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.audio.options import SETTINGS
+from common.audio.options import SETTINGS, read_audio_config
+from common.config import AudioConfig
 from common.errors import InputError
 from common.files import read_lines
 from common.importing.options import SPEAKERS, import_command
@@ -29,6 +30,7 @@ from scripts.launch import (
 from scripts.speaking import downloaded
 from scripts.train import DATASET_PATH, CorpusSettings, list_path
 
+_LITTLE_SPEECH = 1800  # s, of which a fine-tuned voice learns more than one from scratch
 # Name -> address and SHA-256 of an archive.
 _ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("corpora.tsv")))
 _ARCHIVES = {name: (address, checksum) for name, address, checksum in _ROWS}
@@ -82,7 +84,10 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
         made = [split for split in SPLITS if given.environ.get(f"N_{split.upper()}") != "0"]  # as a dry run says it
         if not dry_run():
             made = [split for split in SPLITS if list_path(own, "audio_text", split).is_file()]
-        _extract(own, corpus, features, made, ["--extract-mels", *chosen, *cuda(own), *given.words])
+        extracted = _extract(own, corpus, features, made, ["--extract-mels", *chosen, *cuda(own), *given.words])
+    _print_fine_tuning(own, corpus, texts)
+    if features != "false":
+        _print_next(own, *extracted)
     if features != "true" and (texts.is_file() or dry_run()):
         language = own.language or "en-us"  # phones, which a voice learns faster than spelling
         _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", f"LANGUAGE={language}")
@@ -128,8 +133,10 @@ def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettin
     return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
 
 
-def _extract(own: PrepareSettings, corpus: Path, features: str, splits: list[str], chosen: list[str | Path]) -> None:
-    """Make mel-spectrograms, and features of FastPitch; prints what trains on them."""
+def _extract(
+    own: PrepareSettings, corpus: Path, features: str, splits: list[str], chosen: list[str | Path]
+) -> tuple[str, ...]:
+    """Make mel-spectrograms, and features of FastPitch; returns what `_print_next` takes."""
     model, columns = ("Tacotron2", "mel_text") if features == "mels" else ("FastPitch", "mel_dur_pitch_text")
     if not splits:
         raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
@@ -145,7 +152,21 @@ def _extract(own: PrepareSettings, corpus: Path, features: str, splits: list[str
         if lists[0].is_file():
             phones = "".join(line.split("|")[3] for line in read_lines(lists[0]))
             settings.append(f"SYMBOL_SET={'arpabet' if phones.isascii() else 'ipa'}")
-    _print_next(own, "for Tacotron 2" if features == "mels" else "", model, columns, *settings)
+    return "for Tacotron 2" if features == "mels" else "", model, columns, *settings
+
+
+def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
+    """Print the command that fine-tunes the shipped voice, where a corpus of its language and mels is short."""
+    is_english, settings = own.language in (None, "en", "en-us"), corpus / SETTINGS
+    if not (is_english and texts.is_file() and settings.is_file() and read_audio_config(settings) == AudioConfig()):
+        return
+    from common.importing.advice import check_recordings  # here, as it loads PyTorch
+
+    seconds = sum(check_recordings(corpus, [line.split("|")[0] for line in read_lines(texts)]).values())
+    if 0 < seconds < _LITTLE_SPEECH:
+        named = [] if own.name in ("ljs", corpus.resolve().name) else [f"NAME={own.name}"]
+        what = f"with {seconds / 60:.1f} minutes of speech: the shipped voice, fine-tuned"
+        launch.print_next(what, [*named, "bash", "scripts/finetune_voice.sh", corpus])
 
 
 def _print_next(own: PrepareSettings, what: str, model: str, columns: str, *settings: str) -> None:
@@ -153,11 +174,12 @@ def _print_next(own: PrepareSettings, what: str, model: str, columns: str, *sett
     training, validation = list_path(own, columns, "train"), list_path(own, columns, "val")
     if not validation.is_file() and not dry_run():
         validation = training
-    words = [*settings, f"DATASET_PATH={own.dataset_path}"]
+    words = [*settings, f"DATASET_PATH={own.dataset_path}", *([] if own.name == "ljs" else [f"NAME={own.name}"])]
     if model == "FastPitch" and own.dataset_path and (own.dataset_path / SPEAKERS).is_file():
         words.insert(0, "NUM_SPEAKERS=auto")
     words += [f"AUDIO_CONFIG={own.audio_config}"] if own.audio_config else []
     words += [f"TRAIN_FILELIST={training}", f"VAL_FILELIST={validation}"]
+    words += ["SIZE=small"] if model == "FastPitch" and launch.number_of_gpus(own) == 0 else []
     script = {"FastPitch": "train", "Tacotron2": "train_tacotron2", "HiFi-GAN": "train_lj22khz"}[model]
     launch.print_next(what, [*words, "bash", f"scripts/{script}.sh"])
 

@@ -337,6 +337,7 @@ def exec_or_print(command: Sequence[str | Path]) -> None:
 
 def print_next(what: str, command: Sequence[str | Path]) -> None:
     """Print a command to run next, as it can be pasted; ``what`` says what for, and may be empty."""
-    words = [re.match("([A-Z_0-9]+=)?", str(word))[0] for word in command]  # type: ignore[index]
-    words = [name + shlex.quote(str(word).removeprefix(name)) for name, word in zip(words, command)]
+    found = [str(shipped(word)) if word.startswith("scripts/") else word for word in map(str, command)]
+    pairs = [re.fullmatch(r"(?s)([A-Z_0-9]+=)?(.*)", word) for word in found]
+    words = [f"{one[1] or ''}{shlex.quote(one[2])}" for one in pairs if one]
     print(f"next{', ' * bool(what)}{what}: {' '.join(words)}", flush=True)

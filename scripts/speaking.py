@@ -22,6 +22,7 @@ from scripts.checkpoint_tools import mels_fit
 from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, python, require, script, setting
 from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
+OUTPUT = Path("output")
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
 SHIPPED = {
     model: launch.shipped(f"voices/{name}-small.pt") for model, name in (("FastPitch", "en"), ("Harmonic", "vocoder"))
@@ -32,6 +33,7 @@ SHIPPED = {
 class VoiceSettings(GpuSettings):
     """The checkpoints of a voice, and what is spoken."""
 
+    name: str | None = setting("NAME", None, "of a voice: its folder in ./output, where its checkpoints are looked for")
     fastpitch: Path | None = setting("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
     tacotron2: Path | None = setting("TACOTRON2", None, "checkpoint of a voice, instead of FASTPITCH")
     hifigan: str | None = setting("HIFIGAN", None, "checkpoint of the vocoder; empty: one that fits, or the newest")
@@ -62,25 +64,28 @@ def inference_options(model: str) -> Sequence[type]:
     return [ComputingOptions, VoiceOptions, CommandOptions, get_model("WaveGlow").arg_parser.InferenceOptions]
 
 
-def find_newest(model: str) -> Path:
-    """The newest checkpoint of a model in ./output, else in ./pretrained_models, else the shipped one.
+def find_newest(model: str, folder: Path = OUTPUT) -> Path:
+    """The newest checkpoint of a model in ``folder``, else, but for a voice with a NAME, downloaded or shipped.
 
     Raises:
         InputError: there is none.
     """
-    found = next(iter(_checkpoints_of(model)), None)
+    found = next(iter(_checkpoints_of(model, folder)), None)
     if found is None and dry_run():
-        return Path(f"output/{model}_checkpoint_NEWEST.pt")
+        return folder / f"{model}_checkpoint_NEWEST.pt"
+    is_named = folder != OUTPUT and get_model(model).role == "generator"
+    if is_named and (found is None or found.parent != folder):
+        raise InputError(f"no {model} checkpoint in {folder}; train one, or set another NAME")
     found = found or SHIPPED.get(model)
     if found is None or not found.is_file():
         name = get_model(model).option.upper()
-        raise InputError(f"no {model} checkpoint in ./output or ./pretrained_models; set {name}, or train one")
+        raise InputError(f"no {model} checkpoint in ./{folder} or ./pretrained_models; set {name}, or train one")
     return found
 
 
-def _checkpoints_of(model: str) -> list[Path]:
-    """The checkpoints of a model in ./output, the newest first, then those in ./pretrained_models."""
-    trained = Path("output").glob(f"{model}_checkpoint_*.pt")
+def _checkpoints_of(model: str, folder: Path = OUTPUT) -> list[Path]:
+    """The checkpoints of a model in a folder, the newest first, then those in ./pretrained_models."""
+    trained = folder.glob(f"{model}_checkpoint_*.pt")
     return [*sorted(trained, key=lambda path: path.stat().st_mtime, reverse=True), *downloaded(model)]
 
 
@@ -89,16 +94,17 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None, a
 
     A list of phrases with a column of mels or recordings needs no voice; without ``audio`` there is no vocoder.
     """
+    folder = OUTPUT / (own.name or "")
     if own.model == "Tacotron2" and own.tacotron2 is None:
-        own = replace(own, tacotron2=find_newest("Tacotron2"))
+        own = replace(own, tacotron2=find_newest("Tacotron2", folder))
     if own.voice is None and not _gives_sound(phrases):
-        own = replace(own, fastpitch=find_newest("FastPitch"))
+        own = replace(own, fastpitch=find_newest("FastPitch", folder))
     name = VOCODERS.get(own.model)
     if name and getattr(own, name) is None:
-        own = replace(own, **{name: str(find_newest(own.model))})
+        own = replace(own, **{name: str(find_newest(own.model, folder))})
     decided = own.vocoder or {word.partition("=")[0] for word in words} & {"--no-audio", "--griffin-lim-iters"}
     if audio and own.voice and not decided:
-        for name, path in ((name, path) for model, name in VOCODERS.items() for path in _checkpoints_of(model)):
+        for name, path in ((name, path) for model, name in VOCODERS.items() for path in _checkpoints_of(model, folder)):
             if dry_run() or _fits(own.voice, path):  # a dry run reads no checkpoint
                 note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
                 return replace(own, **{name: str(path)})
@@ -149,9 +155,8 @@ def inference_example(own: ExampleSettings, given: Given) -> None:
         chosen = options(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
     else:
         own = find_voice(own, given.options, phrases=own.phrases)
-        output = own.output_dir or Path(
-            f"output/audio_{own.phrases.stem}_{'amp' if '--amp' in given.options else 'fp32'}"
-        )
+        spoken = f"audio_{own.phrases.stem}_{'amp' if '--amp' in given.options else 'fp32'}"
+        output = own.output_dir or OUTPUT / (own.name or "") / spoken
         chosen = [*options(input=own.phrases, output=output, dataset_path=own.dataset_path), *own.words]
         if own.waveglow or own.hifigan:
             chosen += options(denoising_strength=0.01 if own.waveglow else 0.005)

@@ -26,11 +26,16 @@ class CorpusSettings(GpuSettings):
     """A corpus, and the lists that scripts/prepare_dataset.sh makes of it."""
 
     dataset_path: Path | None = setting(DATASET_PATH, None, "corpus; empty: the published one")
-    name: str = setting("NAME", "ljs", "first part of the lists' names; ljs: the customary split of LJSpeech-1.1")
+    name: str = setting("NAME", "ljs", "of the voice, its lists and its folder in ./output; ljs: of LJSpeech-1.1")
     filelists: Path = setting("FILELISTS", Path("filelists"), "folder of the lists")
-    output_dir: Path | None = setting("OUTPUT_DIR", None, "folder for the results; empty: one in ./output")
+    output_dir: Path | None = setting("OUTPUT_DIR", None, "folder for the results; empty: output/NAME, else ./output")
     train_filelist: Path | None = setting("TRAIN_FILELIST DATASET_FILELIST", None, "training list, instead of NAME's")
     val_filelist: Path | None = setting("VAL_FILELIST", None, "list to validate on")
+
+    @property
+    def trained(self) -> Path:
+        """The folder of what is trained: that of NAME in ./output, or ./output itself."""
+        return Path("output") if self.name == "ljs" else Path("output", self.name)
 
 
 @dataclass(frozen=True)
@@ -89,13 +94,13 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
     chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)
     batch = bs or recipe.batch_size
-    if "--from-checkpoint" not in words and not least <= n_processes * batch * accumulation <= most:
+    if not {"--from-checkpoint", "--size"} & {*words} and not least <= n_processes * batch * accumulation <= most:
         launch.note(
             f"note: an update is of {n_processes} x {batch} x {accumulation} utterances (processes x BS x "
             f"GRAD_ACCUMULATION); the published settings are for {least}{f' to {most}' * (most > least)}"
         )
     chosen += options(batch_size=bs, gradient_accumulation_steps=own.accumulation) + ["--cuda"] * min(n_gpus, 1)
-    output = options(model=own.model, output=own.output_dir or Path("output"))
+    output = options(model=own.model, output=own.output_dir or own.trained)
     return [*processes, launch.shipped("train.py"), *output, *chosen, *words]
 
 
@@ -188,12 +193,7 @@ def _gives_durations(path: Path, *, named: bool) -> bool:
     training_options,
     models=MODELS,
     model_of={"BATCH_SIZE": "HiFi-GAN"},  # FastPitch 1.0 calls it BS
-    defaults={
-        "": "OUTPUT_DIR=./output",
-        "FastPitch": "NUM_SPEAKERS=1",
-        "Tacotron2": "LOAD_MEL_FROM_DISK=true",
-        "Jasper": "SEED=0",
-    },
+    defaults={"FastPitch": "NUM_SPEAKERS=1", "Tacotron2": "LOAD_MEL_FROM_DISK=true", "Jasper": "SEED=0"},
 )
 def train(own: TrainSettings, given: Given) -> None:
     """Train a model."""

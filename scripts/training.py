@@ -28,7 +28,7 @@ _SET_APART = (6, 2, 20)  # of a new voice's clips: one of so many, at least, at 
 class FinetuneSettings(TrainSettings):
     """How a voice is fine-tuned."""
 
-    speaker: str | None = setting("SPEAKER", None, "the new voice's name; by default that of the folder")
+    speaker: str | None = setting("SPEAKER", None, "the new voice's name; by default NAME, or that of the folder")
 
 
 @script(
@@ -45,8 +45,9 @@ def finetune_voice(own: FinetuneSettings, given: Given) -> None:
         raise OptionError("expected: bash scripts/finetune_voice.sh [CHECKPOINT] DATASET [options of train.py]")
     checkpoint = launch.require(named[0], "no such checkpoint") if len(named) > 1 else SHIPPED["FastPitch"]
     corpus = launch.require(named[-1], "no such folder")
-    speaker = own.speaker or corpus.resolve().name
-    output = own.output_dir or Path("output") / speaker
+    name = None if own.name == "ljs" else own.name
+    speaker = own.speaker or name or corpus.resolve().name
+    output = own.output_dir or Path("output", name or speaker)
     training, validation = own.train_filelist, own.val_filelist or own.train_filelist
     if training is None:
         training, validation = (output / f"filelists/{speaker}_audio_text_{split}_filelist.txt" for split in SPLITS[:2])
@@ -113,20 +114,16 @@ class VocoderSettings(TrainSettings):
     input_mels_dir: Path | None = setting("INPUT_MELS_DIR FINE_TUNE_DIR", None, "mels; empty: data/mels-NAME")
 
 
-@script(
-    VocoderSettings,
-    lambda model: training_options("HiFi-GAN"),
-    defaults="OUTPUT_DIR=output/fine_tune EPOCHS=10000 FINE_TUNE_LR_FACTOR=3",
-)
+@script(VocoderSettings, lambda model: training_options("HiFi-GAN"), defaults="EPOCHS=10000 FINE_TUNE_LR_FACTOR=3")
 def finetune_vocoder(own: VocoderSettings, given: Given) -> None:
     """Fine-tune HiFi-GAN on a generator's mels."""
-    mels, output = own.input_mels_dir or Path(f"data/mels-{own.name}"), own.output_dir or Path()
+    mels, output = own.input_mels_dir or Path(f"data/mels-{own.name}"), own.output_dir or own.trained / "fine_tune"
     launch.require(mels, "no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR")
     initial = ["--resume"]
     if not [*output.glob("HiFi-GAN_checkpoint_*.pt")]:
-        initial = options(checkpoint_path=own.hifigan or find_newest("HiFi-GAN"))
+        initial = options(checkpoint_path=own.hifigan or find_newest("HiFi-GAN", own.trained))
     chosen = [*options(input_mels_dir=mels), *initial]
-    launch.exec_or_print(train.command(replace(own, model="HiFi-GAN"), given, *chosen))
+    launch.exec_or_print(train.command(replace(own, model="HiFi-GAN", output_dir=output), given, *chosen))
 
 
 @dataclass(frozen=True)
@@ -145,7 +142,7 @@ def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
 
 def mels_command(own: TeacherSettings, given: Given) -> list[str | Path]:
     """The command that makes a generator's mels of a corpus."""
-    checkpoint = own.fastpitch or find_newest("FastPitch")
+    checkpoint = own.fastpitch or find_newest("FastPitch", own.trained)
     chosen = options(checkpoint=checkpoint, dataset_path=own.dataset_path or train.find_ljspeech())
     if own.train_filelist:
         chosen += ["--filelist", own.train_filelist, *([own.val_filelist] if own.val_filelist else [])]

@@ -26,7 +26,7 @@ def test_paths_start_from_the_callers_folder(tmp_path: Path):
     (words, *_) = dry_run_in(tmp_path, "train.sh", DATASET_PATH="my_voice", NAME="my_voice")
     assert words[1] == str(ROOT / "train.py")
     args = training_options(words)
-    assert (str(args.dataset_path), str(args.output)) == ("my_voice", "output")
+    assert (str(args.dataset_path), str(args.output)) == ("my_voice", "output/my_voice")
     assert str(args.training_files[0]).startswith("filelists/my_voice_")
     commands = dry_run_in(tmp_path, "finetune_voice.sh", "my_voice")
     assert commands[1][commands[1].index("--from-checkpoint") + 1] == str(ROOT / "voices/en-small.pt")

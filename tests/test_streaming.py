@@ -84,7 +84,7 @@ def error_of(vocoder: Vocoder, mel: Tensor) -> float:
 
 
 @pytest.mark.parametrize(
-    "config", [*PRESETS.values(), MODEL, *ODD_SHAPES.values()], ids=[*PRESETS, "tiny", *ODD_SHAPES]
+    "config", [*[*PRESETS.values()][:3], MODEL, *ODD_SHAPES.values()], ids=[*[*PRESETS][:3], "tiny", *ODD_SHAPES]
 )
 def test_the_context_of_hifigan_is_how_far_its_samples_depend_on_the_mel(config: ModelConfig):
     narrow = ModelConfig(**vars(config) | {"upsample_initial_channel": 2 ** len(config.upsample_rates)})

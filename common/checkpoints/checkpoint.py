@@ -136,6 +136,13 @@ def epoch_of(path: Path) -> int:
     return int(_NAME.search(path.name)[1])  # type: ignore[index]  # of `checkpoint_path`
 
 
+def voice_name(path: Path) -> str:
+    """What people call a voice: the folder of a checkpoint that training has named, else the file."""
+    folder = path.resolve().parent.name
+    made_by_training = _NAME.search(f"{path.stem}.pt") or path.stem.endswith(("_inference", "_inference_best"))
+    return folder if made_by_training and folder != "output" else path.stem
+
+
 def is_rolling(path: Path) -> bool:
     """Whether a checkpoint's name says that it is one of those within epochs, which newer ones replace."""
     return "_iter" in path.name

@@ -36,8 +36,7 @@ class GlobalBatchSampler:
         if self.steps_per_epoch == 0:
             raise InputError(
                 f"the training list has {len(lengths)} utterances, fewer than one update takes: {self.global_batch} = "
-                f"{ranks.world_size} processes x {accumulation} accumulation steps x batch size {batch_size}; "
-                "lower --batch-size or --gradient-accumulation-steps"
+                f"{ranks.world_size} processes x {accumulation} accumulation steps x batch size {batch_size}"
             )
         self._lengths = lengths
         self._batch_size = batch_size

@@ -52,7 +52,8 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def load_models(argv: Sequence[str] | None) -> "ServedModels":
     """The models that a command line names, ready to work; raises InputError or OptionError where they can't."""
-    from common.recognition.recognizer import load_recognizer  # --help needs no PyTorch
+    from common.checkpoints.checkpoint import voice_name  # --help needs no PyTorch
+    from common.recognition.recognizer import load_recognizer
     from common.serving.models import ServedModels
     from common.synthesis.loading import GRIFFIN_LIM, make_voice, with_shipped
 
@@ -69,14 +70,15 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))
     options, precision = read_voice_options(args, specs)
     voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
-    voice_name, recognizer_name = generator.path.stem, recognizer.path.stem if recognizer else ""
-    aliases, names = dict(args.alias), [*filter(None, (voice_name, recognizer_name)), *voice.speakers]
-    for name, meant in aliases.items():
+    name, recognizer_name = voice_name(generator.path), recognizer.path.stem if recognizer else ""
+    names = [*filter(None, (name, recognizer_name)), *voice.speakers]
+    aliases = ({generator.path.stem: name} if generator.path.stem != name else {}) | dict(args.alias)
+    for alias, meant in aliases.items():
         if meant not in names:
-            raise OptionError(f"--alias {name}={meant}: expected one of {', '.join(names)} after the =")
+            raise OptionError(f"--alias {alias}={meant}: expected one of {', '.join(names)} after the =")
     return ServedModels(
         voice=voice,
-        voice_name=voice_name,
+        voice_name=name,
         recognizer=load_recognizer(recognizer, precision=precision) if recognizer else None,
         recognizer_name=recognizer_name,
         aliases=aliases,

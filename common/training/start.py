@@ -102,7 +102,7 @@ def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
     if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
         raise OptionError(
             f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
-            "add --resume to continue from it, or choose another --output"
+            "add --resume to continue from it, or choose another --output (NAME of scripts)"
         )
     return found, None if initial is None else (initial, _without_training(load_checkpoint(initial)))
 
@@ -130,6 +130,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     }
     if found is not None:
         _load_weights(networks, *found, command, template=template, setup=setup)
+    run = _fit_batch(run, len(datasets["training_set"].lengths), ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
     _check_outputs(run, spec.name)
     make_folder(run.output, "; choose another --output")
@@ -154,7 +155,8 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     )
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger, lock=lock)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
-    logger.parameter(**command.values | {name: getattr(text, name.removeprefix("text_")) for name in names})
+    fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
+    logger.parameter(**command.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
     if found is not None:
         _resume(trainer, *found)
     trainer.is_fine_tuning = request.initial is not None and request.resumed is None
@@ -168,6 +170,18 @@ def _check_outputs(run: RunOptions, model: str) -> None:
     check_apart([("--save-inference", path) for path in saved], [("--from-checkpoint", path) for path in begun])
     if run.log_file is not None and run.log_file.suffix == ".pt":
         raise OptionError(f"--log-file {run.log_file}: a name of a checkpoint; give another one, such as nvlog.json")
+
+
+def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
+    """The options with an update that the training list fills: fewer accumulation steps, then a smaller batch."""
+    given, share = (run.batch_size, run.gradient_accumulation_steps), n_utterances // ranks.world_size
+    steps = min(given[1], max(1, share // given[0]))
+    size = min(given[0], max(1, share // steps))
+    if (size, steps) != given:
+        wanted = f"{ranks.world_size} x {given[0]} x {given[1]} (processes x batch size x accumulation)"
+        fitting = f"--batch-size {size} --gradient-accumulation-steps {steps}"
+        print_once(f"{n_utterances} utterances are too few for an update of {wanted}: it takes {fitting}")
+    return replace(run, batch_size=size, gradient_accumulation_steps=steps)
 
 
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:

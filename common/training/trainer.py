@@ -33,6 +33,7 @@ from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.memory import memory_errors_explained
 from common.training.misfits import list_misfits
+from common.training.next_steps import next_steps
 from common.training.objective import Networks
 from common.training.options import RunOptions, inference_paths
 from common.training.position import Position, resumed_position
@@ -157,6 +158,7 @@ class Trainer:
             return signals.received or signal.SIGTERM
         if is_over and not self._stopping:
             self._list_misfits()  # all is saved: what ends this ends no training
+            print_once(*next_steps(self._template.model, self._template.audio, options))
         return None
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:

@@ -1,0 +1,76 @@
+"""Every step of the Dockerfile finds its files, and the image for CPUs serves the shipped voice."""
+
+import json
+import re
+import shlex
+from fnmatch import fnmatch
+
+from shell import ROOT, TRACKED
+
+from speech_toolkit.__main__ import COMMANDS, parser_of
+
+
+def in_context(name: str) -> bool:
+    """Whether Docker sees a file: the last pattern of .dockerignore that names it or a folder of it decides."""
+    parts, kept = name.split("/"), True
+    paths = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    for pattern in (ROOT / ".dockerignore").read_text().split():
+        bare = pattern.removeprefix("!")
+        if any(fnmatch(one, bare.removeprefix("**/")) for one in (parts if bare.startswith("**/") else paths)):
+            kept = pattern.startswith("!")
+    return kept
+
+
+CONTEXT = [name for name in TRACKED if in_context(name)]
+
+
+def stages() -> dict[str, list[tuple[str, str]]]:
+    """Instructions of each stage, and of all before them, by their names."""
+    lines = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    found: dict[str, list[tuple[str, str]]] = {"": []}
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        name, _, rest = line.partition(" ")
+        if name == "FROM":
+            found[rest.split(" AS ")[1]] = []
+        [*found.values()][-1].append((name, rest))
+    return found
+
+
+def test_all_that_belongs_to_the_project_reaches_docker_and_nothing_else():
+    assert set(TRACKED) == set(CONTEXT)
+    made = "output/v/FastPitch_checkpoint_1.pt .venv/bin/python filelists/my_audio_val.txt common/__pycache__/a.pyc "
+    made += ".git/config .mypy_cache/x speech.wav data/mels/a.pt"
+    assert not any(map(in_context, made.split()))
+
+
+def test_every_step_of_each_image_finds_its_files():
+    for steps in [*stages().values()][1:]:
+        there: set[str] = set()
+        for name, rest in steps:
+            if name == "COPY":
+                *sources, _ = rest.split()
+                for source in sources:
+                    copied = CONTEXT if source == "." else [one for one in CONTEXT if fnmatch(one, source)]
+                    assert copied, source
+                    there |= set(copied)
+            elif name == "RUN":
+                read = re.findall(r"(?:-r|-c|cp|-vFif \S+) (?:/tmp/)?((?:requirements|constraints)[\w*.-]+)", rest)
+                assert all(any(fnmatch(one, file) for one in there) for file in read), rest
+                if "/src" in rest:  # the whole context, for this step alone
+                    assert "--mount=type=bind,target=/src" in rest and "pyproject.toml" in CONTEXT
+    assert [*stages()][-1] == "gpu", "built where no target is named"
+
+
+def test_the_image_for_cpus_serves_the_shipped_voice_as_a_user_without_development_tools():
+    steps = stages()["cpu"]
+    said, runs = dict(steps), " ".join(rest for name, rest in steps if name == "RUN")
+    assert f"useradd --create-home {said['USER']}" in runs and said["USER"] != "root"
+    assert not any(word in runs for word in ("requirements-dev", "requirements-train", "apt-get"))
+    program, command, *words = json.loads(said["ENTRYPOINT"])
+    assert f'\n{program} = "speech_toolkit' in (ROOT / "pyproject.toml").read_text()
+    args = parser_of(command).parse_args(words)
+    assert COMMANDS[command].module == "serve" and (args.host, str(args.port)) == ("0.0.0.0", said["EXPOSE"])
+    for image in re.findall(r"^# +(docker run .* speech .*)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE):
+        words = shlex.split(image)
+        parser_of(command).parse_args(words[words.index("speech") + 1 :])
+    assert {"voices/lj-small.pt", "voices/vocoder-small.pt"} <= set(CONTEXT)

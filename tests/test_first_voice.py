@@ -1,0 +1,74 @@
+"""A first voice: an update that few clips fill, one size for a laptop, a name, and commands to run next."""
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from shell import dry_run, training_options
+from tiny import TINY_OPTIONS, make_corpus
+from training_setup import values
+
+import train
+from common.checkpoints.checkpoint import voice_name
+from common.checkpoints.reading import load_checkpoint
+from common.config import AudioConfig, to_plain
+from common.files import write_json
+from scripts.corpora import PrepareSettings, _print_fine_tuning
+from speech_toolkit.__main__ import main, parser_of
+
+LISTS = ("-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt")
+
+
+def test_a_training_on_few_clips_fits_its_updates_to_them_and_ends_with_commands_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    make_corpus(tmp_path / "corpus", count=24, val=4)
+    monkeypatch.chdir(tmp_path)
+    words = "-o output/anna -d corpus --training-files corpus/train.txt --validation-files corpus/val.txt --epochs 1"
+    statistics = ("--pitch-mean-std-file", "corpus/pitch_char_stats__train.json")
+    assert train.main([*words.split(), *TINY_OPTIONS, *statistics, "-bs", "8", "--grad-accumulation", "4"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    (line,) = (line for line in said if line.startswith("20 utterances are too few"))
+    assert line.endswith("it takes --batch-size 8 --gradient-accumulation-steps 2")
+    steps = {line.split(":")[0]: shlex.split(line.partition(": ")[2]) for line in said[-3:]}
+    assert list(steps) == ["next, to speak", "next, to serve", "next, to export"]
+    checkpoint = tmp_path / "output/anna/FastPitch_checkpoint_1.pt"
+    _, served, exported = ([*words[words.index("speech_toolkit") + 1 :]] for words in steps.values())
+    assert parser_of(served[0]).parse_args(served[1:]).fastpitch.resolve() == checkpoint
+    assert main(exported) in (0, None) and checkpoint.with_suffix(".onnx").is_file()
+
+
+def test_a_size_stands_for_network_batch_and_schedule_each_of_which_can_be_set():
+    small = values(*LISTS, "--size", "small", "--batch-size", "4")
+    assert (small["batch_size"], small["optimizer"], small["mean_mel_bias"]) == (4, "adam", True)
+    shipped = to_plain(load_checkpoint(Path("voices/lj-small.pt")).config)
+    assert all(small[name] == value for name, value in shipped.items() if "_fft_" in name or "_embedding_dim" in name)
+    widths = [values(*LISTS, "--size", size)["symbols_embedding_dim"] for size in ("small", "medium", "full")]
+    assert widths == [192, 256, 384] and values(*LISTS, "--size", "full")["batch_size"] == 32
+    assert training_options(dry_run("scripts/train.sh", SIZE="small", MODEL="FastPitch")[0]).size == "small"
+
+
+def test_a_name_is_the_folder_of_lists_and_results_and_without_one_results_are_in_output():
+    for name, folder in (("anna", "output/anna"), ("", "output")):
+        args = training_options(dry_run("scripts/train.sh", NAME=name, MODEL="FastPitch", LEARNED_ALIGNMENT="true")[0])
+        assert args.output == Path(folder) and f"/{name or 'ljs'}_audio_text" in str(args.training_files[0])
+        assert f"{folder}/FastPitch_checkpoint_NEWEST.pt" in dry_run("scripts/serve.sh", NAME=name)[0]
+        (words,) = dry_run("scripts/finetune_vocoder.sh", NAME=name, HIFIGAN="h.pt")
+        assert training_options(words).output == Path(folder, "fine_tune")
+    assert training_options(dry_run("scripts/finetune_voice.sh", "c", NAME="anna")[1]).output == Path("output/anna")
+
+
+def test_a_voice_is_called_by_its_name_not_by_its_checkpoint():
+    trained = ("anna/FastPitch_checkpoint_25_iter105.pt", "anna/FastPitch_inference_best.pt", "anna.pt", "anna/anna.pt")
+    assert {voice_name(Path("output", name)) for name in trained} == {"anna"}
+
+
+@pytest.mark.parametrize(("minutes", "language", "said"), [(3, None, True), (31, None, False), (3, "de", False)])
+def test_little_speech_is_fine_tuned_to(tmp_path: Path, capsys, minutes: int, language: str, said: bool):
+    soundfile.write(tmp_path / "a.flac", np.zeros(60 * minutes * 22050, np.int16), 22050)
+    (tmp_path / "list.txt").write_text("a.flac|Text.\n")
+    write_json(tmp_path / "audio.json", to_plain(AudioConfig()))
+    _print_fine_tuning(PrepareSettings(name="anna", language=language), tmp_path, tmp_path / "list.txt")
+    assert (f": NAME=anna bash scripts/finetune_voice.sh {tmp_path}\n" in capsys.readouterr().out) == said
