@@ -95,8 +95,7 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
         device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if world_size > 1:
-        if sys.platform == "linux":  # torchrun that is killed does not end its processes
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        _end_with_parent()
         try:
             with stops_handled_by(signal.SIG_DFL):  # it waits in C, where handlers of Python do not run
                 os.environ |= {**_RAISE_LATER, **os.environ}
@@ -120,6 +119,12 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
             # wait for this thread for ever, which waits for them.
             time.sleep(0.1)
             dist.destroy_process_group()
+
+
+def _end_with_parent() -> None:
+    """Let this process end with torchrun, which does not end its processes where it is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def own_cores() -> int:

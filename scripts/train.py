@@ -81,10 +81,13 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
             raise OptionError(f"BATCH_SIZE={bs}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
         bs //= accumulation
     processes, n_processes = launch.launcher(own, n_gpus)
+    least, most = launch.GLOBAL_BATCHES[own.model]
+    if bs is None and n_gpus and own.model == "HiFi-GAN" and not {"--from-checkpoint", "--input-mels-dir"} & {*words}:
+        # Casts, weight norm and launches of a micro-batch take as long for few of the short segments as for many.
+        bs = max(1, least // (n_processes * accumulation))
     if own.num_gpus == "auto" and n_gpus == 0:
         launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
     chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)
-    least, most = launch.GLOBAL_BATCHES[own.model]
     batch = bs or recipe.batch_size
     if "--from-checkpoint" not in words and not least <= n_processes * batch * accumulation <= most:
         launch.note(

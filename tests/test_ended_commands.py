@@ -139,9 +139,33 @@ def test_torchrun_reports_the_process_that_failed_after_its_one_line(
 def test_a_process_that_loses_another_without_torchrun_says_so_in_one_line(tmp_path: Path, capfd):
     program = PROGRAM.replace("sys.argv[1]", "'killed'")
     with pytest.raises(subprocess.CalledProcessError):
-        run_ranks(program, tmp_path)
-    (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith("error: process 0 of 2 has lost its connection to another one") and "--resume" in line
+        run_ranks(program, tmp_path, world_size=3)
+    first, last = sorted(capfd.readouterr().err.splitlines())
+    assert first.startswith("error: process 0 of 3 has lost its connection to another one") and "--resume" in first
+    assert last.startswith("error: process 2 of 3 has lost its connection")
+
+
+def test_gpus_exchange_by_nccl_and_their_hosts_by_gloo(monkeypatch: pytest.MonkeyPatch):
+    given, host = {}, object()
+    monkeypatch.setattr(distributed, "check_cuda", lambda: None)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("torch.cuda.set_device", lambda device: None)
+    monkeypatch.setattr(
+        "torch.distributed.init_process_group", lambda backend, **known: given.update(known, on=backend)
+    )
+    monkeypatch.setattr("torch.distributed.new_group", lambda **known: given.update(host=known) or host)
+    monkeypatch.setattr(distributed, "_end_with_parent", lambda: None)
+    with patch.dict(os.environ, {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}):
+        with distributed.processes(cuda=True) as ranks:
+            assert os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "2"  # not ended by NCCL's thread
+        with (
+            pytest.raises(InputError, match="process 1 of 2 has lost its connection"),
+            distributed.processes(cuda=True),
+        ):
+            raise dist.DistBackendError("NCCL communicator was aborted on rank 1.")
+    assert (given["on"], given["device_id"], ranks.device) == ("nccl", ranks.device, torch.device("cuda", 1))
+    assert given["host"]["backend"] == "gloo" and given["host"]["timeout"] > given["timeout"]
+    assert ranks.host is host
 
 
 class EndedAmidTheError(InputError):

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
@@ -33,6 +34,7 @@ def test_every_line_that_waits_for_a_gpu_is_a_step_and_the_most_telling_come_fir
     commands = [command for _, command in steps]
     assert {words.split()[0] for words in gpu.TRAINING} == set(available_models()) == set(gpu.SMALL)
     assert any("--learned-alignment" in command for command in commands)
+    assert all("bfloat16" in command for group, command in steps if group == "training")
     assert [command for group, command in steps if group == "tests" and "tests/test_gpu.py" in command]
     assert all(any(word in command for command in commands) for word in ("TACOTRON2=", "HIFIGAN=", "WAVEGLOW="))
 
@@ -49,7 +51,23 @@ def test_updates_are_timed_with_the_longest_kernels(tmp_path: Path, capsys):
     assert [float(row[0]) for row in kernels] == sorted((float(row[0]) for row in kernels), reverse=True)
 
 
-def test_a_step_that_fails_or_hangs_is_said():
-    status, output = gpu.take("$PYTHON -m scripts.benchmarks.table 1=none.json", seconds=HANG_LIMIT)
-    assert status == gpu.FAILED and "none.json" in output
-    assert gpu.take("echo so far; sleep 99", seconds=3) == (gpu.TOO_LONG, "so far\n")
+def test_a_step_that_fails_or_hangs_is_said(tmp_path: Path):
+    printed = tmp_path / "step.txt"
+    assert gpu.take("$PYTHON -m scripts.benchmarks.table 1=none.json", printed, seconds=HANG_LIMIT) == gpu.FAILED
+    assert "none.json" in printed.read_text()
+    assert gpu.take("echo so far; sleep 99", printed, seconds=3) == gpu.TOO_LONG
+    assert printed.read_text() == "so far\n"
+
+
+@pytest.mark.parametrize(("words", "stopped"), [(["--minutes", "0.06"], False), ([], True)])
+def test_a_run_that_is_short_of_time_or_stopped_leaves_what_it_has(
+    words: list[str], stopped: bool, tmp_path: Path, monkeypatch
+):
+    signal_later = f"(sleep 1; kill -INT {os.getpid()}) & " if stopped else ""
+    steps = [("training", "echo done"), ("tests", f"{signal_later}echo so far; exec sleep 99"), ("tests", "echo never")]
+    monkeypatch.setattr(gpu, "steps_of", lambda *_, **__: steps)
+    with pytest.raises(KeyboardInterrupt) if stopped else nullcontext():
+        assert gpu.main([str(tmp_path), "--cpu", *words]) == 1
+    page = (tmp_path / "gpu.md").read_text()
+    assert "done\n" in page and "so far\n" in page and "never" not in page
+    assert f"|{gpu.STOPPED if stopped else gpu.TOO_LONG}|" in page
