@@ -3,8 +3,8 @@
     bash scripts/benchmarks/gpu.sh OUT [--only training inference] [--minutes 9] [--cpu]
 
 The file is written anew after every step, and when the run is stopped, with what the last step had printed; where the
-run is killed that stays in ``OUT/step.txt``. A step that fails, or takes longer than it may, does not end the others; the
-exit status is then 1.
+run is killed that stays in ``OUT/step.txt``. A step that fails, or takes longer than it may, does not end the others, but
+the exit status is then 1.
 """
 
 import os
