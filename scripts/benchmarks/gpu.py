@@ -3,7 +3,7 @@
     bash scripts/benchmarks/gpu.sh OUT [--only training inference] [--minutes 9] [--cpu]
 
 The file is written anew after every step, and when the run is stopped, with what the last step had printed; where the
-run is killed that stays in ``OUT/step.txt``. A step that fails, or takes longer than it may, does not end the others, but
+run is killed that stays in ``OUT/step.txt``. A step that fails, or takes longer than it may, does not end others, but
 the exit status is then 1.
 """
 
@@ -28,9 +28,9 @@ MINUTES = 9.0  # of all steps
 TRAINING = (  # arguments of scripts.benchmarks.updates, with the published batches
     "FastPitch -bs 64 --accumulation 4",
     "HiFi-GAN -bs 128",
-    "Tacotron2 -bs 128 --steps 2",
+    "Tacotron2 -bs 128",
     "WaveGlow -bs 10",
-    "Jasper -bs 64 --accumulation 4 --steps 1",
+    "Jasper -bs 64 --accumulation 4 --steps 2",
     "FastPitch -bs 64 --accumulation 4 --learned-alignment",
     "Harmonic -bs 8",
 )
