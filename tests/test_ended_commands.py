@@ -19,7 +19,7 @@ from test_failing_writes import ended
 from tiny_models import MODELS, at_iteration, without_samples
 
 import train
-from common import distributed
+from common.distributed import processes
 from common.errors import InputError
 from common.signals import STOPS, StopSignals, stops_handled_by
 
@@ -148,21 +148,18 @@ def test_a_process_that_loses_another_without_torchrun_says_so_in_one_line(tmp_p
 
 
 def test_gpus_exchange_by_nccl_and_their_hosts_by_gloo(monkeypatch: pytest.MonkeyPatch):
-    given, host = {}, object()
-    monkeypatch.setattr(distributed, "check_cuda", lambda: None)
+    given = {}
+    for name in ("check_cuda", "_end_with_parent", "torch.cuda.set_device"):
+        monkeypatch.setattr(f"common.distributed.{name}", lambda *_: None)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    monkeypatch.setattr("torch.cuda.set_device", lambda device: None)
-    monkeypatch.setattr("torch.distributed.init_process_group", lambda on, **known: given.update(known, on=on))
-    monkeypatch.setattr("torch.distributed.new_group", lambda **known: given.update(host=known) or host)
-    monkeypatch.setattr(distributed, "_end_with_parent", lambda: None)
-    with patch.dict(os.environ, {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}):
-        with distributed.processes(cuda=True) as ranks:
-            assert os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "2"  # not ended by NCCL's thread
-        with pytest.raises(InputError, match="process 1 of 2 has lost its"), distributed.processes(cuda=True):
-            raise torch.distributed.DistBackendError("NCCL communicator was aborted on rank 1.")
-    assert (given["on"], given["device_id"], ranks.device) == ("nccl", ranks.device, torch.device("cuda", 1))
-    assert given["host"]["backend"] == "gloo" and given["host"]["timeout"] > given["timeout"]
-    assert ranks.host is host
+    monkeypatch.setattr("torch.distributed.init_process_group", lambda on, **known: given.update({on: known}))
+    monkeypatch.setattr("torch.distributed.new_group", lambda backend, **known: given.update({backend: known}))
+    ranks = patch.dict(os.environ, {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"})
+    with ranks, pytest.raises(InputError, match="process 1 of 2 has lost its"), processes(cuda=True):
+        assert os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "2"  # not ended by NCCL's thread
+        raise torch.distributed.DistBackendError("NCCL communicator was aborted on rank 1.")
+    assert given["nccl"]["device_id"] == torch.device("cuda", 1)
+    assert given["gloo"]["timeout"] > given["nccl"]["timeout"]
 
 
 class EndedAmidTheError(InputError):

@@ -59,15 +59,12 @@ def test_a_step_that_fails_or_hangs_is_said(tmp_path: Path):
     assert printed.read_text() == "so far\n"
 
 
-@pytest.mark.parametrize(("words", "stopped"), [(["--minutes", "0.06"], False), ([], True)])
-def test_a_run_that_is_short_of_time_or_stopped_leaves_what_it_has(
-    words: list[str], stopped: bool, tmp_path: Path, monkeypatch
-):
-    signal_later = f"(sleep 1; kill -INT {os.getpid()}) & " if stopped else ""
-    steps = [("training", "echo done"), ("tests", f"{signal_later}echo so far; exec sleep 99"), ("tests", "echo never")]
+@pytest.mark.parametrize(("minutes", "status"), [("0.06", gpu.TOO_LONG), ("9", gpu.STOPPED)])
+def test_a_run_that_is_short_of_time_or_stopped_leaves_what_it_has(minutes, status, tmp_path: Path, monkeypatch):
+    stop = f"(sleep 1; kill -INT {os.getpid()}) & " if status == gpu.STOPPED else ""
+    steps = [("tests", "echo done"), ("tests", f"{stop}echo so far; exec sleep 99"), ("tests", "echo never")]
     monkeypatch.setattr(gpu, "steps_of", lambda *_, **__: steps)
-    with pytest.raises(KeyboardInterrupt) if stopped else nullcontext():
-        assert gpu.main([str(tmp_path), "--cpu", *words]) == 1
+    with pytest.raises(KeyboardInterrupt) if stop else nullcontext():
+        assert gpu.main([str(tmp_path), "--cpu", "--minutes", minutes]) == 1
     page = (tmp_path / "gpu.md").read_text()
-    assert "done\n" in page and "so far\n" in page and "never" not in page
-    assert f"|{gpu.STOPPED if stopped else gpu.TOO_LONG}|" in page
+    assert "done\n" in page and "so far\n" in page and "never" not in page and f"|{status}|" in page
