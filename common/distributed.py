@@ -20,7 +20,11 @@ from common.precision import check_cuda
 from common.progress import progress
 from common.signals import stops_handled_by
 
-_TIMEOUT = timedelta(minutes=30)
+_TIMEOUT = timedelta(minutes=10)  # of an update's exchange, at which all processes arrive at about the same time
+_HOST_TIMEOUT = timedelta(minutes=30)  # of what the host shares: some processes measure or write for long meanwhile
+# Where an exchange of GPUs fails or takes too long, NCCL gives it up and the next one raises; by default it would end
+# the process from another thread, without a line of ours.
+_RAISE_LATER = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "2"}
 _PR_SET_PDEATHSIG = 1  # Linux, prctl.h: a signal to get when the parent ends
 
 # (n_items, compute, description) -> results of items 0 to n_items - 1, as of `Ranks.gather_over`
@@ -34,6 +38,7 @@ class Ranks:
     rank: int = 0
     world_size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    host: dist.ProcessGroup | None = None  # over which the host shares what is not on the device
 
     @property
     def is_main(self) -> bool:
@@ -51,7 +56,7 @@ class Ranks:
         if self.world_size == 1:
             return [value]
         values = [None] * self.world_size
-        dist.all_gather_object(values, value)
+        dist.all_gather_object(values, value, group=self.host)
         return values
 
     def gather_over(
@@ -82,7 +87,7 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
         InputError: the processes do not find each other, or another one has ended in the middle of the work.
     """
     world_size, rank, local_rank = _from_torchrun("WORLD_SIZE", 1), _from_torchrun("RANK"), _from_torchrun("LOCAL_RANK")
-    device = torch.device("cpu")
+    device, host = torch.device("cpu"), None
     if cuda:
         check_cuda()
         if local_rank >= (n_gpus := torch.cuda.device_count()):
@@ -90,15 +95,17 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
         device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if world_size > 1:
-        if sys.platform == "linux":  # torchrun that is killed does not end its processes
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        _end_with_parent()
         try:
             with stops_handled_by(signal.SIG_DFL):  # it waits in C, where handlers of Python do not run
-                dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
-        except (dist.DistError, ValueError) as error:  # the latter where torchrun's variables are missing
+                os.environ |= {**_RAISE_LATER, **os.environ}
+                backend, bound = ("nccl", device) if cuda else ("gloo", None)
+                dist.init_process_group(backend, timeout=_TIMEOUT, device_id=bound)
+                host = dist.new_group(backend="gloo", timeout=_HOST_TIMEOUT)
+        except (RuntimeError, ValueError) as error:  # the latter where torchrun's variables are missing
             raise InputError(f"the {world_size} processes do not find each other: {reason(error)}") from error
     try:
-        yield Ranks(rank, world_size, device)
+        yield Ranks(rank, world_size, device, host)
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # whose errors are RuntimeErrors
             raise
@@ -112,6 +119,12 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
             # wait for this thread for ever, which waits for them.
             time.sleep(0.1)
             dist.destroy_process_group()
+
+
+def _end_with_parent() -> None:
+    """Let this process end with torchrun, which does not end its processes where it is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def own_cores() -> int:

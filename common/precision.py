@@ -61,13 +61,14 @@ class Precision:
 
 
 def prepare_computing(computing: ComputingOptions) -> Precision:
-    """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU.
+    """Set how this process computes on a GPU, or keeps its memory on a CPU.
 
     Returns the device and the precision; raises OptionError if there is no usable GPU for ``--cuda``.
     """
     torch.backends.cudnn.benchmark = computing.cudnn_benchmark
     if computing.cuda:
         check_cuda()
+        avoid_plans_of_attention()
         torch.set_float32_matmul_precision("high" if computing.tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = computing.tf32
     else:
@@ -94,6 +95,14 @@ def cudnn_search(*, enabled: bool) -> Iterator[None]:
         torch.backends.cudnn.benchmark = before
 
 
+def avoid_plans_of_attention() -> None:
+    """Leave attention on a GPU to PyTorch's kernels: cuDNN makes a plan for each new shape, which takes tens of ms.
+
+    Texts and batches have ever new lengths.
+    """
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 def check_cuda() -> None:
     """Raises OptionError if no GPU can be used."""
     if not torch.cuda.is_available():
@@ -105,7 +114,10 @@ def precision_of_device(device: str) -> Precision:
     check_choice("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         check_cuda()
-    return Precision(cuda=device == "cuda" or (device == "auto" and torch.cuda.is_available()))
+    cuda = device != "cpu" and torch.cuda.is_available()
+    if cuda:
+        avoid_plans_of_attention()
+    return Precision(cuda)
 
 
 def has_bfloat16(*, cuda: bool) -> bool:

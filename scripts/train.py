@@ -90,6 +90,9 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
     least, most = launch.GLOBAL_BATCHES[own.model]
     if own.world_size and (least == most or own.model == "Jasper"):
         bs = bs or max(1, least // (own.world_size * accumulation))
+    if bs is None and n_gpus and own.model == "HiFi-GAN" and not {"--from-checkpoint", "--input-mels-dir"} & {*words}:
+        # Casts, weight norm and launches of a micro-batch take as long for few of the short segments as for many.
+        bs = max(1, least // (n_processes * accumulation))
     if own.num_gpus == "auto" and n_gpus == 0:
         launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
     chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)

@@ -91,7 +91,9 @@ class Encoder(nn.Module):
         """embedded (B, L, C), lengths (B,), mask (B, L) to hide padding by -> memory (B, L, C), zero at padding."""
         x = self.convolve(embedded, mask)
         if x.device.type != "cpu":
-            return self.read_padded(x, lengths)
+            # cuDNN's LSTM computes in float16 under bfloat16's autocast, too, where small gradients become zero.
+            with torch.autocast(x.device.type, enabled=False):
+                return self.read_padded(x.float(), lengths).to(x.dtype)
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
 

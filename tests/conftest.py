@@ -8,6 +8,7 @@ import shutil
 import signal
 from collections.abc import Callable, Generator, Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Print the versions and the processor that the tests run on, where a person sees the output."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
-        packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "librosa", "onnxruntime"))
+        names = filter(find_spec, ("torch", "numpy", "librosa", "onnxruntime"))
+        packages = ", ".join(f"{name} {version(name)}" for name in names)
         processor = torch.backends.cpu.get_cpu_capability()
         reporter.write_line(f"Python {platform.python_version()}, {packages}; CUDA {torch.version.cuda}, {processor}")
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import av
 import numpy as np
 import soundfile
 
@@ -56,6 +55,8 @@ def features(folder: Path) -> dict[str, bytes]:
 
 def encode_aac(path: Path, wave: np.ndarray, rate: int, form: str | None = None) -> Path:
     """Write AAC, which libsndfile does not know; ``wave`` (T, 2)."""
+    import av  # here, as most tests do without it
+
     with av.open(str(path), "w", format=form) as container:
         stream = container.add_stream("aac", rate=rate, layout="stereo")
         frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(wave.T, np.float32), format="fltp", layout="stereo")

@@ -111,7 +111,14 @@ CASES = (
         n_speakers=3,
         pitch_statistics_per_speaker=True,
     ),
-    Case("Tacotron 2", _tacotron2, exact={"tacotron2/layers.py:LocationLayer.folded_weight": 1}),
+    Case(
+        "Tacotron 2",
+        _tacotron2,
+        exact={
+            "tacotron2/layers.py:LocationLayer.folded_weight": 1,
+            "tacotron2/layers.py:Encoder.read_padded": 2 * 2 * 4,  # the LSTM's products of each symbol and direction
+        },
+    ),
     Case(
         "HiFi-GAN",
         _hifigan,
@@ -125,7 +132,11 @@ CASES = (
     Case(
         "WaveGlow",
         _waveglow,
-        exact={"common/audio/mel.py:MelExtractor.of_spectrum": 1, "waveglow/model.py:Invertible1x1Conv.forward": 3},
+        exact={
+            "common/audio/mel.py:MelExtractor.of_spectrum": 1,
+            "waveglow/model.py:Invertible1x1Conv.forward": 3,
+            "waveglow/model.py:WN.forward": 3,  # shifts and scales
+        },
     ),
     Case(
         "Harmonic",
@@ -220,3 +231,18 @@ def test_a_training_step_is_on_the_device_alone(gpu: FakeGpu, case: Case, dtype:
     else:
         assert in_float32 == Counter(case.exact)
         assert seen.products[dtype]
+
+
+def test_what_goes_into_waveglows_wave_is_not_rounded(gpu: FakeGpu):
+    config, mixed = replace(tiny_waveglow.SMALL, n_flows=3, wn_layers=2), Precision(cuda=True, amp_dtype=torch.bfloat16)
+    network = build_waveglow(config, tiny_waveglow.TINY_AUDIO, None)["waveglow"]
+    network.prepare_for_inference()
+    mixed.cast_weights(network)
+    audio = tiny_waveglow.TINY_AUDIO
+    shapes = (1, audio.n_mels, 6), (1, config.n_group, 6 * audio.hop_length // config.n_group)
+    mel, z = (gpu.on_device(torch.zeros(shape)) for shape in shapes)
+    gpu.on_device(network)
+    with gpu.watch() as seen, mixed.autocast():
+        assert network.inverse(mel, z).dtype == torch.float32
+    assert seen.products[torch.float64] == {"waveglow/model.py:Invertible1x1Conv.forward": 3}  # float32 may be TF32
+    assert seen.products[torch.float32] == {"waveglow/model.py:WN.forward": 3}

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
@@ -33,6 +34,7 @@ def test_every_line_that_waits_for_a_gpu_is_a_step_and_the_most_telling_come_fir
     commands = [command for _, command in steps]
     assert {words.split()[0] for words in gpu.TRAINING} == set(available_models()) == set(gpu.SMALL)
     assert any("--learned-alignment" in command for command in commands)
+    assert all("bfloat16" in command for group, command in steps if group == "training")
     assert [command for group, command in steps if group == "tests" and "tests/test_gpu.py" in command]
     assert all(any(word in command for command in commands) for word in ("TACOTRON2=", "HIFIGAN=", "WAVEGLOW="))
 
@@ -49,7 +51,20 @@ def test_updates_are_timed_with_the_longest_kernels(tmp_path: Path, capsys):
     assert [float(row[0]) for row in kernels] == sorted((float(row[0]) for row in kernels), reverse=True)
 
 
-def test_a_step_that_fails_or_hangs_is_said():
-    status, output = gpu.take("$PYTHON -m scripts.benchmarks.table 1=none.json", seconds=HANG_LIMIT)
-    assert status == gpu.FAILED and "none.json" in output
-    assert gpu.take("echo so far; sleep 99", seconds=3) == (gpu.TOO_LONG, "so far\n")
+def test_a_step_that_fails_or_hangs_is_said(tmp_path: Path):
+    printed = tmp_path / "step.txt"
+    assert gpu.take("$PYTHON -m scripts.benchmarks.table 1=none.json", printed, seconds=HANG_LIMIT) == gpu.FAILED
+    assert "none.json" in printed.read_text()
+    assert gpu.take("echo so far; sleep 99", printed, seconds=3) == gpu.TOO_LONG
+    assert printed.read_text() == "so far\n"
+
+
+@pytest.mark.parametrize(("minutes", "status"), [("0.06", gpu.TOO_LONG), ("9", gpu.STOPPED)])
+def test_a_run_that_is_short_of_time_or_stopped_leaves_what_it_has(minutes, status, tmp_path: Path, monkeypatch):
+    stop = f"(sleep 1; kill -INT {os.getpid()}) & " if status == gpu.STOPPED else ""
+    steps = [("tests", "echo done"), ("tests", f"{stop}echo so far; exec sleep 99"), ("tests", "echo never")]
+    monkeypatch.setattr(gpu, "steps_of", lambda *_, **__: steps)
+    with pytest.raises(KeyboardInterrupt) if stop else nullcontext():
+        assert gpu.main([str(tmp_path), "--cpu", "--minutes", minutes]) == 1
+    page = (tmp_path / "gpu.md").read_text()
+    assert "done\n" in page and "so far\n" in page and "never" not in page and f"|{status}|" in page

@@ -80,6 +80,15 @@ def test_training_with_amp_stays_in_float32_without_the_instructions(monkeypatch
     assert torch.equal(states[0], states[1]) and not torch.equal(states[0], states[2])
 
 
+def test_attention_on_a_gpu_is_never_cudnns_which_makes_a_plan_for_each_new_length(monkeypatch):
+    chosen = []
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.backends.cuda.enable_cudnn_sdp", chosen.append)
+    with torch.backends.cudnn.flags():  # as they were, afterwards
+        assert parsed("--cuda", "--no-tf32").cuda and precision.precision_of_device("auto").cuda
+    assert chosen == [False, False]
+
+
 TOKENS, LENGTHS = torch.ones(2, 6, dtype=torch.int64), torch.tensor([6, 4])
 # Networks, and what they make of something.
 INFERENCES = {

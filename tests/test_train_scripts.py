@@ -173,8 +173,12 @@ def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
         "for 256\n"
     )
     assert note(NUM_GPUS="4", BS="64") == note(NUM_GPUS="4", BS="32", GRAD_ACCUMULATION="2") == ""
-    assert "4 x 16 x 1" in note(MODEL="HiFi-GAN", NUM_GPUS="4")
-    assert note(MODEL="HiFi-GAN", NUM_GPUS="4", GRAD_ACCUMULATION="2") == ""
+    assert "2 x 32 x 1" in note(MODEL="HiFi-GAN", NUM_GPUS="2", BS="32")
+    for n_gpus, accumulation, size in (("1", "1", 128), ("4", "1", 32), ("4", "2", 16)):  # the whole update by default
+        variables = {"MODEL": "HiFi-GAN", "NUM_GPUS": n_gpus, "GRAD_ACCUMULATION": accumulation}
+        for mels, expected in (("", size), ("mels", 16)):  # a corpus to fine-tune on may be small
+            (words,) = dry_run("scripts/train.sh", **variables, INPUT_MELS_DIR=mels)
+            assert training_options(words).batch_size == expected
     assert "2 x 32 x 2" in note(MODEL="Jasper", NUM_GPUS="2")
     assert note(MODEL="Jasper", NUM_GPUS="16", BS="64", GRAD_ACCUMULATION="1") == "", "as on DGX-2"
     for model, few, published in (("Tacotron2", "5", "48 to 1024"), ("WaveGlow", "1", "4 to 80")):

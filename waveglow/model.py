@@ -31,6 +31,8 @@ class FlowOutput:
 class WN(nn.Module):
     """The WaveNet-like network of an affine coupling layer: shift and scale of half the channels (section 2.1)."""
 
+    in_float32 = ("end",)
+
     def __init__(self, config: ModelConfig, *, n_in: int) -> None:
         """``n_in`` channels are read, and as many shifted and scaled."""
         super().__init__()
@@ -71,12 +73,13 @@ class WN(nn.Module):
                 x = x + residual
             total = skip if total is None else total + skip
         assert total is not None  # there is at least one layer
-        shift, log_scale = self.end(total).float().chunk(2, dim=1)
+        with torch.autocast("cuda", enabled=False):  # shifts go into the wave, where 8 bits of bfloat16 are too few
+            shift, log_scale = self.end(total.float() if total.is_cuda else total).float().chunk(2, dim=1)
         return shift, log_scale
 
 
 class Invertible1x1Conv(nn.Module):
-    """An invertible convolution of size 1 that mixes channels (section 2.2); always computed in float32."""
+    """An invertible convolution of size 1 that mixes channels (section 2.2), never in fewer bits than float32 has."""
 
     in_float32 = ("conv",)
 
@@ -97,8 +100,10 @@ class Invertible1x1Conv(nn.Module):
     def forward(self, z: Tensor, *, inverse: bool = False) -> Tensor:
         """z (B, C, G) -> (B, C, G), or the inverse."""
         matrix = self.matrix if not inverse else self.inverted() if self._inverse is None else self._inverse
+        # On a GPU, float32 may mean TF32, which rounds samples: those of the inverse are heard.
+        dtype = torch.float64 if inverse and z.is_cuda else torch.float32
         with torch.autocast(z.device.type, enabled=False):
-            return torch.matmul(matrix, z.float())
+            return torch.matmul(matrix.to(dtype), z.to(dtype)).float()
 
     def prepare_for_inference(self) -> None:
         """Compute the inverse once, for the weights as they are now."""

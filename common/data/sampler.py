@@ -29,7 +29,7 @@ class GlobalBatchSampler:
         accumulation: int,
         seed: int,
         ranks: Ranks,
-        sorted_updates: int = 1,
+        sorted_updates: int | None = None,
     ) -> None:
         self.global_batch = batch_size * accumulation * ranks.world_size
         self.steps_per_epoch = len(lengths) // self.global_batch
@@ -40,7 +40,7 @@ class GlobalBatchSampler:
             )
         self._lengths = lengths
         self._batch_size = batch_size
-        self._sorted_updates = sorted_updates
+        self._sorted_updates = sorted_updates or 1
         self._seed = seed
         self._ranks = ranks
         self._epoch = 1

@@ -3,13 +3,14 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import parselmouth
-import tgt
+from typing import TYPE_CHECKING
 
 from common.config import AudioConfig
 from common.errors import InputError, shown
 from common.text.symbols import EDGE_SILENCE, PAUSE
+
+if TYPE_CHECKING:
+    import tgt
 
 TIER = "phones"
 SILENCE_LABELS = ("sil", "sp", "<eps>", "")  # in either case; an empty label and a gap are silence
@@ -107,8 +108,11 @@ def trim_silence(
     return (first_phone, last_phone), (first_frame, last_frame)
 
 
-def _read_tier(path: Path) -> tgt.IntervalTier:
+def _read_tier(path: Path) -> "tgt.IntervalTier":
     """The phones tier of a file, by Praat's own reader."""
+    import parselmouth  # here, as features without TextGrids need neither
+    import tgt
+
     if not path.is_file():
         raise InputError(f"{path}: no such TextGrid")
     try:

@@ -88,9 +88,10 @@ class RunOptions:
     seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
     num_workers: int | None = _computing(None, "loader processes (default: 6 with --cuda, else 0)", least=0, most=1024)
-    sorted_updates: int = _computing(
-        1,
-        "sort the utterances of N updates together: least padding, but updates of similar lengths",
+    sorted_updates: int | None = _computing(
+        None,
+        "sort the utterances of N updates together: least padding, but updates of similar lengths (default: 4 with "
+        "--cuda where batches are padded, else 1)",
         least=1,
         metavar="N",
     )

@@ -117,6 +117,8 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     """Networks, data and engine as the command says; what a checkpoint holds is loaded."""
     spec, request, run, found = command.spec, command.request, command.request.run, command.found
     new, setup = found is None, spec.training_setup.set_up(command.options, request)
+    if run.sorted_updates is None:
+        run = replace(run, sorted_updates=sorted_updates(ranks.device, same_shapes=setup.same_shapes))
     options, audio, text = setup.options, setup.audio, setup.text
     print_once(*([line_of_mels(audio)] if spec.role != "recognizer" else []), *setup.notes)
     config = spec.training_setup.model_config(options, audio, text, base=_recorded_config(found, spec))
@@ -182,6 +184,16 @@ def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
         fitting = f"--batch-size {size} --gradient-accumulation-steps {steps}"
         print_once(f"{n_utterances} utterances are too few for an update of {wanted}: it takes {fitting}")
     return replace(run, batch_size=size, gradient_accumulation_steps=steps)
+
+
+def sorted_updates(device: torch.device, *, same_shapes: bool) -> int:
+    """How many updates' utterances are sorted together where --sorted-updates does not say it.
+
+    A GPU computes padding as it does frames. Of LJSpeech's lengths in batches of 64, 4 an update, 85 % are valid, with
+    4 updates sorted together 96 %, with 8 98 %; in updates of one batch 59, 85 and 92 %. Segments have no padding, and
+    CPUs leave the order as it was drawn.
+    """
+    return 1 if same_shapes or device.type == "cpu" else 4
 
 
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:

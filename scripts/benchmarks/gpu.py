@@ -1,9 +1,10 @@
 """Tests and measures the toolkit on one GPU, step by step, and writes what each step printed to ``OUT/gpu.md``.
 
-    bash scripts/benchmarks/gpu.sh OUT [--only training inference] [--cpu]
+    bash scripts/benchmarks/gpu.sh OUT [--only training inference] [--minutes 9] [--cpu]
 
-The file is written anew after every step, so that a run that is cut off leaves what it has. A step that fails, or takes
-longer than it may, does not end the others; the exit status is then 1.
+The file is written anew after every step, and when the run is stopped, with what the last step had printed; where the
+run is killed that stays in ``OUT/step.txt``. A step that fails, or takes longer than it may, does not end others, but
+the exit status is then 1.
 """
 
 import os
@@ -17,22 +18,22 @@ from pathlib import Path
 import torch
 
 from common.cli import ArgumentParser, run
-from common.files import write_text
+from common.files import make_folder, write_text
 from common.pages.render import ROOT
 from scripts.benchmarks.table import machine, markdown
 
-GROUPS = ("training", "inference", "recognition", "extraction", "tests", "compiling")
-SECONDS = 150  # of a step
+GROUPS = ("training", "inference", "tests", "recognition", "extraction", "tf32", "compiling")
+SECONDS = 90  # of a step
+MINUTES = 9.0  # of all steps
 TRAINING = (  # arguments of scripts.benchmarks.updates, with the published batches
-    "FastPitch -bs 64 --accumulation 4 --settings fp32 tf32 bfloat16",
-    "FastPitch -bs 64 --accumulation 4 --learned-alignment",
-    "HiFi-GAN -bs 32 --accumulation 4",
-    "Tacotron2 -bs 128 --steps 2",
+    "FastPitch -bs 64 --accumulation 4",
+    "HiFi-GAN -bs 128",
+    "Tacotron2 -bs 128",
     "WaveGlow -bs 10",
-    "Jasper -bs 64 --accumulation 4 --steps 1",
+    "Jasper -bs 64 --accumulation 4 --steps 2",
+    "FastPitch -bs 64 --accumulation 4 --learned-alignment",
     "Harmonic -bs 8",
 )
-COMPILED = tuple(f"{words} --settings bfloat16 --ways compiled" for words in TRAINING[1:3])
 DIGITS = "jasper/configs/jasper_digits.yaml"  # a small Jasper
 SMALL = {  # options of networks that a CPU trains quickly
     "FastPitch": "--in-fft-n-layers 1 --out-fft-n-layers 1",
@@ -43,7 +44,7 @@ SMALL = {  # options of networks that a CPU trains quickly
     "Jasper": f"--model-config {DIGITS} --max-duration 2",
     "Harmonic": "--segment-frames 16",
 }
-DONE, FAILED, TOO_LONG = "done", "failed", "took too long"
+DONE, FAILED, TOO_LONG, STOPPED = "done", "failed", "took too long", "stopped"
 
 
 def _commit() -> str:
@@ -52,12 +53,12 @@ def _commit() -> str:
     return found.stdout.strip() or "unknown"
 
 
-def _updates(words: str, work: str, *, cuda: bool) -> str:
+def _updates(words: str, work: str, setting: str = "bfloat16", *, cuda: bool) -> str:
     """The command that times updates, or takes a small network through them."""
+    words += f" --settings {setting}"
     if not cuda:  # later arguments take precedence
         words += f" -bs 1 --accumulation 1 --steps 1 --settings full {SMALL[words.split()[0]]}"
-    settings = "" if "--settings" in words else " --settings tf32 bfloat16"
-    return f"$PYTHON -m scripts.benchmarks.updates {work} --model {words}{settings}{' --cuda' * cuda}"
+    return f"$PYTHON -m scripts.benchmarks.updates {work} --model {words}{' --cuda' * cuda}"
 
 
 def _speaking(work: str, *, cuda: bool) -> Iterator[tuple[str, str]]:
@@ -96,19 +97,25 @@ def steps_of(work: str, *, cuda: bool) -> list[tuple[str, str]]:
     steps.append(("extraction", f"{make} && $PYTHON extract_mels.py {words} --sampling-rate {rate}"))
     files = " ".join(f"tests/{name}" for name in tests)
     steps.append(("tests", f"{pytest} --continue-on-collection-errors {files}"))
-    steps += [("compiling", _updates(words, work, cuda=cuda)) for words in COMPILED]
+    steps += [("tf32", _updates(words, work, "tf32", cuda=cuda)) for words in TRAINING]
+    steps += [("compiling", _updates(words, work, "bfloat16 --ways compiled", cuda=cuda)) for words in TRAINING[:2]]
     if not cuda:  # where compiling takes minutes
         steps = [(group, "export TORCH_COMPILE_DISABLE=1; " * (group == "compiling") + step) for group, step in steps]
     return sorted(steps, key=lambda step: GROUPS.index(step[0]))
 
 
-def take(command: str, *, seconds: float, cuda: bool = False) -> tuple[str, str]:
-    """Run a step, which is interrupted after so many seconds; its status and what it printed, to its end or so far."""
-    environ = os.environ | {"PYTHON": sys.executable, "NUM_GPUS": str(int(cuda))}
-    words = ["timeout", "--signal=INT", "--kill-after=15", str(seconds), "bash", "-c", command]
-    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
-    done = subprocess.run(words, cwd=ROOT, env=environ, check=False, **output)
-    return {0: DONE, 124: TOO_LONG, 137: TOO_LONG}.get(done.returncode, FAILED), done.stdout
+def take(command: str, printed: Path, *, seconds: float, cuda: bool = False) -> str:
+    """Run a step, which is interrupted after so many seconds or with this process, and prints to a file; its status."""
+    environ = os.environ | {"PYTHON": sys.executable, "NUM_GPUS": str(int(cuda)), "PYTHONUNBUFFERED": "1"}
+    words = ["timeout", "--signal=INT", "--kill-after=10", str(seconds), "bash", "-c", command]
+    with printed.open("wb") as file:
+        step = subprocess.Popen(words, cwd=ROOT, env=environ, stdout=file, stderr=subprocess.STDOUT)
+        try:
+            return {0: DONE, 124: TOO_LONG, 137: TOO_LONG}.get(step.wait(), FAILED)
+        except KeyboardInterrupt:
+            step.terminate()  # which `timeout` passes on
+            step.wait()
+            raise
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -117,24 +124,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, metavar="OUT", help="folder for gpu.md")
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="steps to take, of those")
     parser.add_argument("--cpu", action="store_true", help="take small work through it on the CPU, without a GPU")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="time for all of it")
     args = parser.parse_args(argv)
     cuda = not args.cpu and torch.cuda.is_available()
     if not cuda and not args.cpu:
         print("no GPU: small work on the CPU shows that all of it runs; the figures mean nothing")
     title = f"# {time.strftime('%Y-%m-%d')}, {machine(cuda=cuda)}, torch {torch.__version__}, commit {_commit()}"
-    rows, printed = [], []
+    rows, sections = [], []
+    end, printed, stop = time.monotonic() + 60 * args.minutes, args.folder / "step.txt", None
+    make_folder(args.folder)
     with tempfile.TemporaryDirectory(prefix="gpu.") as work:
-        for group, command in steps_of(work, cuda=cuda):
-            if group not in args.only:
-                continue
+        steps = [step for step in steps_of(work, cuda=cuda) if step[0] in args.only]
+        for group, command in steps:
             start = time.monotonic()
-            status, output = take(command, seconds=SECONDS, cuda=cuda)
+            if (seconds := min(SECONDS, end - start)) < 1 or stop:
+                break
+            try:
+                status = take(command, printed, seconds=round(seconds), cuda=cuda)
+            except KeyboardInterrupt as error:
+                status, stop = STOPPED, error
             took = f"{time.monotonic() - start:.0f}"
             rows.append({"step": group, "status": status, "seconds": took, "command": command})
-            printed += ["", f"## {command}", "", "```", output, "```"]
+            sections += ["", f"## {command}", "", "```", printed.read_text("utf-8", "replace"), "```"]
             print(f"{command}: {status}, {took} s", flush=True)
-            write_text(args.folder / "gpu.md", "\n".join([title, "", *markdown(rows), *printed]) + "\n")
-    print(f"wrote {args.folder / 'gpu.md'}")
+            write_text(args.folder / "gpu.md", "\n".join([title, "", *markdown(rows), *sections]) + "\n")
+    printed.unlink(missing_ok=True)
+    left_out = f", without {len(steps) - len(rows)} steps that time was too short for" * (len(rows) < len(steps))
+    print(f"wrote {args.folder / 'gpu.md'}{left_out}")
+    if stop is not None:
+        raise stop
     return 0 if all(row["status"] == DONE for row in rows) else 1
 
 
