@@ -30,6 +30,7 @@ from common.options import (
     words_of_value,
     words_of_variables,
 )
+from common.registry import get_model
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
@@ -101,10 +102,11 @@ class Script:
 
     def declarations(self, model: str) -> Iterator[tuple[str, Option, Any]]:
         """Name, declaration and default of each of its options that has a variable, its own first."""
+        recipe = get_model(model).arg_parser.RECIPE if model in MODELS else None
         for kind in (self.own, *self.programs(model)):
             for name, _, known in options_of(kind):
                 if known.variable is not None:
-                    yield name, known, getattr(kind, name, None)
+                    yield name, known, getattr(recipe if type(recipe) is kind else kind, name, None)
 
     def removed(self, model: str = "") -> dict[str, str]:
         """Variables of the original script that have gone, and why; with ``model`` those that others have, too."""
@@ -163,9 +165,12 @@ class Script:
     def parser(self, model: str = "") -> ArgumentParser:
         """The parser of its own settings; ``--help`` lists the variables of its program too."""
         lines = {"": "Variables, set in front of the script as NAME=value:"}
-        for _, known, default in self.declarations(model or (*self.models, "")[0]):
+        model = model or (*self.models, "")[0]
+        chosen = dict(word.split("=", 1) for one in ("", model) for word in shlex.split(self.defaults.get(one, "")))
+        for _, known, default in self.declarations(model):
             value = "" if default in (None, (), False) else str(words_of_value(default)).lower()
-            lines[str(known.variable)] = f"  {f'{known.variable}={value}':<32}  {known.help}"
+            value = chosen.get(str(known.variable), value)
+            lines.setdefault(str(known.variable), f"  {f'{known.variable}={value}':<32}  {known.help}")
         text = "\n".join(lines.values())
         layout = argparse.RawDescriptionHelpFormatter
         parser = ArgumentParser(prog=f"{self.name}.sh", epilog=text, formatter_class=layout)

@@ -64,3 +64,11 @@ def test_what_a_document_or_help_shows_has_commands_to_run_whose_options_exist(c
             training_options(words)
         elif words[0] == sys.executable and not {"pytest", "ruff", "mypy", "-c"}.intersection(words):
             check_options(words)
+
+
+@pytest.mark.parametrize(
+    "script, model, epochs", [("train", "", 1500), ("train", "HiFi-GAN", 6500), ("train_digits", "", 28)]
+)
+def test_the_help_of_a_training_script_has_the_defaults_of_its_model(script: str, model: str, epochs: int):
+    answer = run_bash(ROOT / f"scripts/{script}.sh", "--help", **({"MODEL": model} if model else {})).stdout
+    assert re.search(rf"^  EPOCHS={epochs} ", answer, re.MULTILINE)
