@@ -73,4 +73,4 @@ def test_the_image_for_cpus_serves_the_shipped_voice_as_a_user_without_developme
     for image in re.findall(r"^# +(docker run .* speech .*)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE):
         words = shlex.split(image)
         parser_of(command).parse_args(words[words.index("speech") + 1 :])
-    assert {"voices/lj-small.pt", "voices/vocoder-small.pt"} <= set(CONTEXT)
+    assert {"voices/en-small.pt", "voices/vocoder-small.pt"} <= set(CONTEXT)

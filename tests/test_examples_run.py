@@ -39,6 +39,7 @@ NOT_RUN = {  # words of examples -> why
     "--cuda-graphs": "needs a GPU",
     "scripts/serve.sh": "serves until it is stopped; tests/test_serve_load.py parses its command and talks to a server",
     "benchmark.sh train": "measures the published sizes; tests/test_benchmark_scripts.py runs its parts",
+    "benchmark.sh gpu": "measures the published sizes; tests/test_gpu_benchmark.py runs its parts",
     "benchmark.sh updates": "measures the published sizes; tests/test_updates.py takes small networks through it",
     "benchmark.sh voices": "measures a list at hand; tests/test_benchmark_scripts.py measures one",
     "benchmark.sh serving": "starts a server of its own; tests/test_serve_load.py asks one",

@@ -59,7 +59,7 @@ def test_the_melody_of_a_held_back_recording_is_heard_in_what_is_said_like_it(vo
     assert np.corrcoef(said[both], recorded[:n_frames][both])[0, 1] > 0.9
     symbols = [one for utterance in speech.prosody.utterances for one in utterance.symbols]
     logs = np.log([one.pitch for one in symbols if one.pitch])
-    own = np.log(float(voice.synthesizer.network.pitch_mean))
+    own = np.log(float(voice.synthesizer.network.pitch_mean[0]))
     assert abs(np.average(logs, weights=[one.frames for one in symbols if one.pitch]) - own) < 0.15
 
 
@@ -75,7 +75,6 @@ def test_a_voice_that_speaks_like_itself_has_the_lengths_and_the_melody_it_had(v
         assert np.corrcoef(np.array(pairs).T)[0, 1] > 0.9
     seconds = sum(float(one.durations.sum()) * 256 / 22050 + one.lead + one.pause for one in items)
     assert seconds == pytest.approx(len(speech.wave) / 22050, abs=0.4)
-    assert items[0].pause + items[1].lead > 0.05, "silence between sentences is a pause"
 
 
 def test_a_warping_path_is_the_cheapest_of_all_paths():
@@ -130,7 +129,7 @@ def test_the_shell_says_a_text_like_a_recording_of_any_kind(voice: Voice, tmp_pa
     words = ["--text", "Hello there.", "-o", str(tmp_path / "out.wav"), "--save-prosody"]
     assert inference.main([*models, *words, "--like", str(tmp_path / "me.flac")]) == 0
     said, _ = soundfile.read(tmp_path / "out.wav")
-    assert abs(len(said) - len(wave)) < 0.15 * len(wave)
+    assert 0.7 * len(wave) < len(said) < 1.05 * len(wave), "only the silence at the ends is left out"
     table = str(tmp_path / "out.prosody.json")
     again = ["--prosody", table, "-o", str(tmp_path / "again.wav"), "--vocoder-pitch", "voice"]
     assert inference.main([*models, *again]) == 0

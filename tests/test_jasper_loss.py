@@ -108,6 +108,7 @@ def test_validation_gives_the_loss_and_the_error_rates_of_the_whole_set():
     batches = [part(utterances(LENGTHS), rows) for rows in (slice(0, 2), slice(2, 6))]
     figures = tiny_engine(networks).evaluate(batches)
     whole = utterances(LENGTHS)
+    network.eval()
     heard = network.decode(network.infer_waves(whole.waves, whole.wave_lengths))
     said = [network.labels.decode(row[:n]) for row, n in zip(whole.tokens.tolist(), whole.token_lengths.tolist())]
     errors = error_counts(said, heard)
@@ -121,6 +122,7 @@ def test_validation_gives_the_loss_and_the_error_rates_of_the_whole_set():
 def test_examples_show_what_was_said_and_what_was_heard():
     network, batch = small_network(), utterances(LENGTHS)
     examples = JasperObjective(NOTHING).examples({"jasper": network}, batch)
+    network.eval()
     heard = network.decode(network.infer_waves(batch.waves, batch.wave_lengths))
     assert [example.name for example in examples] == list(batch.names[:3])
     for index, example in enumerate(examples):

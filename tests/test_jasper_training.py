@@ -49,9 +49,10 @@ def test_what_training_reads_is_decided_by_seed_epoch_and_index(corpus: Path):
     for index, epoch in ((3, 1), (0, 2), (3, 1)):
         one, other = first.draw(index, epoch=epoch), again.draw(index, epoch=epoch)
         assert torch.equal(one.waves, other.waves) and torch.equal(one.draws, other.draws)
-    lengths = {first.draw(3, epoch=epoch).n_samples for epoch in range(8)}
+    lengths = {first.draw(3, epoch=epoch).wave_lengths.item() for epoch in range(8)}
     assert len(lengths) > 4, "other speeds in other epochs"
-    assert dataset(corpus, seed=1, overrides=overrides).draw(3, epoch=1).n_samples != first.draw(3, epoch=1).n_samples
+    other = dataset(corpus, seed=1, overrides=overrides)
+    assert other.draw(3, epoch=1).wave_lengths != first.draw(3, epoch=1).wave_lengths
     assert torch.equal(first[3].waves, again[3].waves) and first[3].draws is None
 
 
@@ -62,24 +63,25 @@ def test_copies_of_other_speeds_are_read_as_often_as_the_original_or_not_at_all(
     files = [{"fname": "a.wav", "speed": 1}, {"fname": "a-0.9.wav", "speed": 0.9}, {"fname": "a-1.1.wav", "speed": 1.1}]
     (corpus / "m.json").write_text(json.dumps([{"transcript": "do", "files": files, "original_duration": 0.25}]))
     overrides = ("input_train.audio_dataset.speed_perturbation.p=0.0", "input_train.audio_dataset.trim_silence=false")
-    heard = [dataset(corpus, "m.json", overrides=overrides).draw(0, epoch=epoch).n_samples for epoch in range(60)]
+    found = dataset(corpus, "m.json", overrides=overrides)
+    heard = [found.draw(0, epoch=epoch).wave_lengths.item() for epoch in range(60)]
     assert set(heard) == {2000, 2222, 1818}
     assert all(heard.count(length) > 10 for length in set(heard))
     overrides += ("input_train.audio_dataset.ignore_offline_speed_perturbation=true",)
     ignoring = dataset(corpus, "m.json", overrides=overrides)
-    assert {ignoring.draw(0, epoch=epoch).n_samples for epoch in range(20)} == {2000}
-    assert dataset(corpus, "m.json", overrides=overrides[:2])[0].n_samples == 2000
+    assert {ignoring.draw(0, epoch=epoch).wave_lengths.item() for epoch in range(20)} == {2000}
+    assert dataset(corpus, "m.json", overrides=overrides[:2])[0].wave_lengths.item() == 2000
 
 
 def test_a_batch_is_padded_and_knows_its_lengths(corpus: Path):
     data = dataset(corpus)
     items = [data[0], data[1], data[2]]
     batch = data.collate(items)
-    assert batch.waves.shape == (3, max(item.n_samples for item in items))
+    assert batch.waves.shape == (3, max(item.wave_lengths.item() for item in items))
     for row, item in enumerate(items):
-        assert batch.wave_lengths[row] == item.n_samples
-        assert torch.equal(batch.waves[row, : item.n_samples], item.waves[0])
-        assert not batch.waves[row, item.n_samples :].any()
+        assert batch.wave_lengths[row] == item.wave_lengths.item()
+        assert torch.equal(batch.waves[row, : item.wave_lengths.item()], item.waves[0])
+        assert not batch.waves[row, item.wave_lengths.item() :].any()
     assert batch.tokens.tolist() == [[1, 5], [6, 2], [4, 3]] and batch.token_lengths.tolist() == [2, 2, 2]  # do re mi
     assert batch.draws is None and data.collate([data.draw(0, epoch=1)]).draws is not None
 
@@ -135,4 +137,4 @@ def test_a_short_utterance_that_perturbation_or_trimming_spoils_is_read_as_it_is
     (corpus / "short.txt").write_text("short.wav|do re\n")
     overrides = ("trim_silence=true", "speed_perturbation=null")
     data = dataset(corpus, "short.txt", overrides=tuple(f"input_train.audio_dataset.{one}" for one in overrides))
-    assert data[0].n_samples == data.draw(0, epoch=1).n_samples == 880
+    assert data[0].wave_lengths.item() == data.draw(0, epoch=1).wave_lengths.item() == 880

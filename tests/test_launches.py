@@ -97,7 +97,7 @@ CASES = {
         tiny_tacotron2.tacotron2_objective(),
         lambda n_frames: tiny_tacotron2.tiny_batch([(9, n_frames), (7, 8)], config=Tacotron2Config()),
         launches=2800,
-        a_frame=57,
+        a_frame=79,
     ),
     "HiFi-GAN": Case(
         "HiFi-GAN",

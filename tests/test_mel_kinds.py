@@ -190,7 +190,7 @@ def test_prepare_dataset_describes_a_corpus_once_where_it_can(tmp_path: Path):
     result = run_bash(ROOT / "scripts/prepare_dataset.sh", DRY_RUN="1", **elsewhere)
     lines = result.stdout.splitlines()
     assert all("kinds/my.json" in line for line in lines if "describe_mels" in line or "extract_mels.py" in line)
-    assert sum(f"DATASET_PATH={tmp_path}/my AUDIO_CONFIG=kinds/my.json TRAIN" in line for line in lines) == 3
+    assert sum(f"DATASET_PATH={tmp_path}/my NAME=my AUDIO_CONFIG=kinds/my.json TRAIN" in line for line in lines) == 3
     describe(tmp_path / "my", WIDE)
     assert not any(describing in words for words in dry_run("scripts/prepare_dataset.sh", **variables))
 

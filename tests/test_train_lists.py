@@ -29,7 +29,7 @@ def test_the_quick_start_of_the_original_runs_through(tmp_path: Path, no_samples
     *said, command = done.stdout.splitlines()
     assert train.main(shlex.split(command)[2:]) == 0, "here, where PyTorch is loaded"
     assert f"next: DATASET_PATH={tmp_path}/corpus bash scripts/prepare_dataset.sh" in said
-    wanted = f"FastPitch 1.1, with learned alignment and ENERGY=true: {tmp_path}/lists/"
+    wanted = f"FastPitch 1.1, with learned alignment: {tmp_path}/lists/"
     assert wanted + "ljs_mel_dur_pitch_text_train_filelist.txt gives no durations" in done.stderr
     config = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").config
     assert (config.learned_alignment, config.energy_conditioning) == (True, True)
@@ -53,7 +53,7 @@ def test_the_named_list_says_which_fastpitch_is_trained(tmp_path: Path, text: st
     assert ("--learned-alignment" in done.stdout, "--energy-conditioning" in done.stdout) == (not durations,) * 2
     said = f"FastPitch 1.0: {tmp_path}/list.txt gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them"
     if not durations:
-        said = f"FastPitch 1.1, with learned alignment and ENERGY=true: {tmp_path}/list.txt gives no durations"
+        said = f"FastPitch 1.1, with learned alignment: {tmp_path}/list.txt gives no durations"
     assert said in done.stderr.splitlines()
 
 

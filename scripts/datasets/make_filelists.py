@@ -2,12 +2,14 @@
 
     python -m scripts.datasets.make_filelists -d LJSpeech-1.1 -o filelists --name ljs --n-val 100 --n-test 500
 
-A list of texts has lines ``wavs/<clip>.wav|<transcript>``; of a corpus with ``speakers.txt`` the folders of the clips
-follow, the speakers. A list of recordings has the first column alone, which is all that a vocoder needs, and all that
-there is without ``metadata.csv``. A list that is there already and differs goes to the folder ``replaced``.
+A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
+list of recordings has the first column alone, which is all that a vocoder needs. Of a corpus with ``speakers.txt`` the
+lists of texts have the folders of the clips as their last column, the speakers. A folder of recordings without
+``metadata.csv`` gets the latter kind only. A list that is there already and differs goes to the folder ``replaced``.
 ``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which shows how good a vocoder can be.
 """
 
+import glob
 import itertools
 import random
 import re
@@ -15,12 +17,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError, shown
 from common.files import make_folder, read_lines, write_text
-from common.importing.options import SPEAKERS, name_import
+from common.importing.options import SPEAKERS, import_command, name_import
 from common.options import add_options, option, read_options
 from scripts.launch import shipped
 
@@ -170,9 +173,10 @@ def main() -> int:
     transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = recordings if transcripts is None else transcripts
     if absent := next((clip for clip in clips if clip not in recordings), None):
-        wav = f"{options.dataset_path}/wavs/{absent}.wav"
-        raise InputError(f"{wav}: no such file, but metadata.csv lists it{name_import(options.dataset_path)}")
-    from common.importing.advice import check_recordings, note_faults  # here, as they load PyTorch
+        others = sorted((options.dataset_path / "wavs").glob(f"{glob.escape(absent)}.*"))
+        found = f"but {others[0].name} is{name_import(options.dataset_path)}" if others else "but metadata.csv lists it"
+        raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, {found}")
+    from common.importing.advice import check_recordings, long_clips, note_faults  # here, as they load PyTorch
 
     lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
@@ -180,8 +184,12 @@ def main() -> int:
         ids = {split: shipped(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
     chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
     has_speakers = options.speaker is None and (options.dataset_path / SPEAKERS).is_file()
-    sizes = {"n_val": options.n_val, "n_test": options.n_test, "seed": options.seed}
-    splits = split_clips(clips, chosen=chosen, speaker_of=_folder if has_speakers else None, **sizes)
+    draw = partial(split_clips, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
+    try:
+        splits = draw(clips, chosen=chosen, speaker_of=_folder if has_speakers else None)
+    except InputError as error:
+        long = long_clips(lengths)
+        raise InputError(f"{error}{long and f'; {long}: {import_command(options.dataset_path)}'}") from error
     for split, names in splits.items():
         lists = {audio_list_name(options.name, split): [recordings[clip] for clip in names]}
         if transcripts is not None:
