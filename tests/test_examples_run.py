@@ -83,6 +83,7 @@ CHOSEN = {  # in examples, where a tiny project differs
     "recordings my_voice": "recordings new_voice --num-workers 1",
     "bash scripts/train_digits.sh": "EPOCHS=1 bash scripts/train_digits.sh",
     "EPOCHS=400 ": "",
+    "NAME=my_voice SIZE=small": "NAME=my_voice SIZE=small LEARNED_ALIGNMENT=true",  # its other lists have durations
     "NAME=my_voice bash scripts/train.sh --resume": "NAME=my_voice OUTPUT_DIR=output bash scripts/train.sh --resume",
     "bash scripts/finetune_voice.sh": "EPOCHS=1 bash scripts/finetune_voice.sh",
 }
