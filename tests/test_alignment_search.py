@@ -8,7 +8,7 @@ import torch
 from golden_files import group, read_case
 from torch import Tensor
 
-from common.nn.alignment_search import durations_of_path, find_path
+from common.nn.alignment_search import durations_of_path, find_path, find_path_vectorized
 
 
 @pytest.fixture
@@ -77,6 +77,8 @@ def test_an_utterance_has_the_same_path_in_any_batch():
     frame_lengths = torch.tensor([110, 5, 90, 31, 64])
     log_probs = torch.randn(5, 110, 30, generator=generator).round(decimals=1)  # many ties
     together = find_path(log_probs, token_lengths, frame_lengths)
+    vectorized = find_path_vectorized(log_probs, token_lengths, frame_lengths)
+    assert torch.equal(vectorized, together), "a GPU finds the path of a CPU"
     for item in range(5):
         n_tokens, n_frames = int(token_lengths[item]), int(frame_lengths[item])
         own = find_path(*alone(log_probs[item, :n_frames, :n_tokens]))[0]

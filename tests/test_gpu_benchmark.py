@@ -9,10 +9,9 @@ from unittest.mock import patch
 import pytest
 from limits import HANG_LIMIT
 from shell import ROOT, environment_of
-from tiny import TINY_OPTIONS
 
 from common.registry import available_models
-from scripts.benchmarks import gpu, updates
+from scripts.benchmarks import gpu
 
 
 @pytest.mark.parametrize("groups", [("recognition", "extraction"), pytest.param(gpu.GROUPS, marks=pytest.mark.slow)])
@@ -37,18 +36,6 @@ def test_every_line_that_waits_for_a_gpu_is_a_step_and_the_most_telling_come_fir
     assert all("bfloat16" in command for group, command in steps if group == "training")
     assert [command for group, command in steps if group == "tests" and "tests/test_gpu.py" in command]
     assert all(any(word in command for command in commands) for word in ("TACOTRON2=", "HIFIGAN=", "WAVEGLOW="))
-
-
-def test_updates_are_timed_with_the_longest_kernels(tmp_path: Path, capsys):
-    words = "--model FastPitch -bs 2 --accumulation 2 --steps 2 --settings full"
-    updates.main([str(tmp_path), *words.split(), *TINY_OPTIONS])
-    rows = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    assert rows[2][:4] == ["FastPitch", "full", "plain", "2 x 2"]
-    figures = dict(zip(rows[0], rows[2]))
-    assert float(figures["sequences/s"]) * float(figures["seconds"]) == pytest.approx(4, rel=0.01)
-    kernels = rows[5:]
-    assert len(kernels) == updates.N_KERNELS
-    assert [float(row[0]) for row in kernels] == sorted((float(row[0]) for row in kernels), reverse=True)
 
 
 def test_a_step_that_fails_or_hangs_is_said(tmp_path: Path):

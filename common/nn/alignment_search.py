@@ -21,15 +21,18 @@ def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -
 
     The path starts at the first token, ends at the last, and each frame is at the token of the frame before it or at
     the next; of all such paths it has the greatest sum of ``log_probs``. With fewer frames than tokens there is none:
-    then the frames are at the last tokens. On a CPU, compiled loops are 18 times as fast as PyTorch's operations. On a
-    GPU all tokens and utterances of a frame are computed at once, and backtracking takes log2(F) operations: steps back
-    by one frame are composed into steps by 2, 4, 8 frames.
+    then the frames are at the last tokens. On a CPU, compiled loops are 18 times as fast as PyTorch's operations.
     """
-    if log_probs.device.type == "cpu":
-        path = torch.zeros(log_probs.shape[:2], dtype=torch.int64)
-        parts = (log_probs.float().contiguous(), token_lengths, frame_lengths, path)
-        _compiled_search()(*(part.numpy() for part in parts))
-        return path
+    if log_probs.device.type != "cpu":
+        return find_path_vectorized(log_probs, token_lengths, frame_lengths)
+    path = torch.zeros(log_probs.shape[:2], dtype=torch.int64)
+    parts = (log_probs.float().contiguous(), token_lengths, frame_lengths, path)
+    _compiled_search()(*(part.numpy() for part in parts))
+    return path
+
+
+def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """`find_path` on any device; backtracking takes log2(F) operations, which compose steps back by 2, 4, 8 frames."""
     n_batch, n_frames, n_tokens = log_probs.shape
     moves = by_kernel(best_moves, log_probs.float())
     moves[:, :, 0] = False

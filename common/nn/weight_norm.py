@@ -1,7 +1,4 @@
-"""Convolutions under weight norm and spectral norm, with the parameter names of published checkpoints.
-
-PyTorch's own either have other names, or are hooked onto modules that then cannot be copied.
-"""
+"""Weight-norm and spectral-norm convolutions that can be copied, with parameter names of published checkpoints."""
 
 from collections.abc import Callable
 from typing import Any
