@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from golden_files import matching
-from seed_commands import Project
+from shell import ROOT, run_bash
 from tiny import TINY_OPTIONS
 from training_setup import set_up
 
@@ -318,8 +318,9 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     (dataset / "wavs").symlink_to(corpus / "wavs" / "low")
     rows = [f"EM-{number:04d}|{text}|{text}" for number, text in enumerate(SENTENCES, start=1)]
     (dataset / "metadata.csv").write_text("\n".join(rows) + "\n")
-    settings = {"OUTPUT_DIR": "out", "NUM_GPUS": "0", "BS": "4", "N_VAL": "1", "EPOCHS": "1"}
-    Project(tmp_path).replay(f"bash scripts/finetune_voice.sh {voice} {dataset} --seed 3", **settings)
+    settings = {"OUTPUT_DIR": str(tmp_path / "out"), "NUM_GPUS": "0", "BS": "4", "N_VAL": "1", "EPOCHS": "1"}
+    result = run_bash(ROOT / "scripts/finetune_voice.sh", voice, dataset, "--seed", "3", **settings)
+    assert result.returncode == 0, result.stderr
     tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
     assert tuned.text.speakers == ("high", "low", "my_voice")
     for name in ("before", "after"):
