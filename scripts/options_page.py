@@ -226,17 +226,22 @@ def published_part(command: str) -> str:
 
 
 def published_variables_part(_: str) -> str:
-    """A row for each variable of the published scripts that is called otherwise here or has gone."""
+    """A row for the variables of the published scripts that are called otherwise here, or have gone for one reason."""
     found: dict[tuple[str, str], dict[str, None]] = {}  # variable and replacement -> scripts
+    having: dict[str, dict[str, None]] = {}  # replacement -> scripts
     for name, script in sorted(load_scripts().items()):
         for _, known, _ in (one for model in script.models or ("",) for one in script.declarations(model)):
+            having.setdefault(str(known.variable), {})[f"{name}.sh"] = None
             for other in known.published if known.variable else ():
                 if not other.startswith("-"):
                     found.setdefault((other, str(known.variable)), {})[f"{name}.sh"] = None
-    for variable, places, reason in (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")):
-        found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in places.split())
-    rows = ((f"`{name}`", _code(places), _replacement(here)) for (name, here), places in sorted(found.items()))
-    return table("published | scripts | here", rows).replace("`all.sh`", "all")
+    for variable, scripts, reason in (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")):
+        found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in scripts.split())
+    cells: dict[tuple[str, str], list[str]] = {}  # scripts and replacement -> variables
+    for (variable, here), places in sorted(found.items()):
+        named = "" if places == having.get(here) else _code(places).replace("`all.sh`", "all")
+        cells.setdefault((named, _replacement(here)), []).append(variable)
+    return table("published | scripts | here", ((_code(names), *row) for row, names in cells.items()))
 
 
 def _replacement(text: str) -> str:
