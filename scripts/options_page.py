@@ -77,9 +77,9 @@ def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str
 
 
 def _default(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if value is None or value == [] or value == argparse.SUPPRESS:
+    if value is True:
+        return "on"
+    if value is None or value is False or value == [] or value == argparse.SUPPRESS:
         return ""
     return f"`{words_of_value(value)}`".replace(f"{ROOT}/", "")
 
@@ -218,15 +218,15 @@ def published_options(command: str) -> dict[str, str]:
 
 
 def published_part(command: str) -> str:
-    """A row for each option that another one replaces, and for each reason why some have gone."""
+    """A row for the options that another one replaces, and one for those that have gone."""
     by_replacement: dict[str, list[str]] = {}
     for name, replacement in published_options(command).items():
-        by_replacement.setdefault(replacement, []).append(name)
-    return table("published | here", ((_code(names), _replacement(here)) for here, names in by_replacement.items()))
+        by_replacement.setdefault(_replacement(replacement), []).append(name)
+    return table("published | here", ((_code(names), here) for here, names in by_replacement.items()))
 
 
 def published_variables_part(_: str) -> str:
-    """A row for the variables of the published scripts that are called otherwise here, or have gone for one reason."""
+    """A row for the variables that another one replaces in the same scripts, and for those that have gone from them."""
     found: dict[tuple[str, str], dict[str, None]] = {}  # variable and replacement -> scripts
     having: dict[str, dict[str, None]] = {}  # replacement -> scripts
     for name, script in sorted(load_scripts().items()):
@@ -245,8 +245,8 @@ def published_variables_part(_: str) -> str:
 
 
 def _replacement(text: str) -> str:
-    """A cell on a name that replaces another one, or the reason why that has gone."""
-    return text.replace("|", "\\|") if " " in text else f"accepted as `{text}`"
+    """The name that replaces a published one, or that it has gone; commands print the reason."""
+    return "removed" if " " in text else f"accepted as `{text}`"
 
 
 PARTS = {
