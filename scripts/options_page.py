@@ -20,6 +20,7 @@ from scripts.launch import ROOT, load_scripts
 
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own titles of groups
+GONE = "removed"
 _MADE = re.compile(r"(<!-- made: (\w+)(?: ([^\n]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 PARSERS = {  # what a page calls a command -> module and function of its parser
     "train": ("train", "build_parser"),
@@ -222,7 +223,8 @@ def published_part(command: str) -> str:
     by_replacement: dict[str, list[str]] = {}
     for name, replacement in published_options(command).items():
         by_replacement.setdefault(_replacement(replacement), []).append(name)
-    return table("published | here", ((_code(names), here) for here, names in by_replacement.items()))
+    rows = sorted(by_replacement.items(), key=lambda row: row[0] == GONE)
+    return table("published | here", ((_code(names), here) for here, names in rows))
 
 
 def published_variables_part(_: str) -> str:
@@ -241,12 +243,13 @@ def published_variables_part(_: str) -> str:
     for (variable, here), places in sorted(found.items()):
         named = "" if places == having.get(here) else _code(places).replace("`all.sh`", "all")
         cells.setdefault((named, _replacement(here)), []).append(variable)
-    return table("published | scripts | here", ((_code(names), *row) for row, names in cells.items()))
+    rows = sorted(cells.items(), key=lambda row: row[0][1] == GONE)
+    return table("published | scripts | here", ((_code(names), *row) for row, names in rows))
 
 
 def _replacement(text: str) -> str:
     """The name that replaces a published one, or that it has gone; commands print the reason."""
-    return "removed" if " " in text else f"accepted as `{text}`"
+    return GONE if " " in text else f"accepted as `{text}`"
 
 
 PARTS = {
