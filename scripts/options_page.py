@@ -19,7 +19,8 @@ from common.registry import available_models, get_model
 from scripts.launch import ROOT, load_scripts
 
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
-UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
+UNTITLED = ("options", "positional arguments")  # argparse's own titles of groups
+GONE = "removed"
 _MADE = re.compile(r"(<!-- made: (\w+)(?: ([^\n]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 PARSERS = {  # what a page calls a command -> module and function of its parser
     "train": ("train", "build_parser"),
@@ -44,7 +45,7 @@ class Option(NamedTuple):
     """An option as the page shows it."""
 
     names: tuple[str, ...]
-    values: str  # what stands for its values, if it says
+    values: str  # placeholder for its values, if declared
     variable: str
     default: str
     meaning: str
@@ -54,7 +55,7 @@ class Option(NamedTuple):
 def options_of(parser: argparse.ArgumentParser) -> list[Option]:
     """All options of a parser but ``--help`` and ``--version``, in the order of its help."""
     return [
-        _option(action, parser, "" if group.title in UNTITLED else group.title or "")
+        _option(action, parser, "" if group.title in (*UNTITLED, *available_models()) else group.title or "")
         for group in parser._action_groups
         for action in group._group_actions
         if action.help != argparse.SUPPRESS and action.dest not in ("help", "version")
@@ -77,9 +78,9 @@ def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str
 
 
 def _default(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if value is None or value == [] or value == argparse.SUPPRESS:
+    if value is True:
+        return "on"
+    if value is None or value is False or value == [] or value == argparse.SUPPRESS:
         return ""
     return f"`{words_of_value(value)}`".replace(f"{ROOT}/", "")
 
@@ -96,40 +97,115 @@ def table(titles: str, rows: Iterable[Iterable[str]]) -> str:
     return "\n" + "".join(f"| {line} |\n" for line in lines)
 
 
-def tables(options: Iterable[Option], *, level: int) -> str:
-    """A table of options for each group, below a heading where the group has a title."""
-    text = ""
-    for group, members in groupby(options, key=lambda one: one.group):
-        rows = ((_code(one.names) + one.values, one.variable, one.default, one.meaning) for one in members)
-        text += f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else ""
-        text += table("option | variable | default | meaning", rows)
-    return text
-
-
 def _code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
+def options_by_user() -> dict[str, list[Option]]:
+    """The options of each command; train.py is several users, one for each model."""
+    models = {model: options_of(parser_of("train", model)) for model in available_models()}
+    return models | {command: options_of(parser_of(command)) for command in PARSERS if command != "train"}
+
+
+def merged(by_user: dict[str, list[Option]]) -> dict[Option, dict[str, str]]:
+    """Each option once, in the group of its last user, with its default for each user."""
+    defaults: dict[Option, dict[str, str]] = {}
+    groups: dict[Option, str] = {}
+    for user, options in by_user.items():
+        for option in options:
+            key = option._replace(default="", group="")
+            defaults.setdefault(key, {})[user] = option.default
+            groups[key] = option.group
+    return {key._replace(group=groups[key]): defaults[key] for key in defaults}
+
+
+def tables(options: dict[Option, dict[str, str]], *, level: int, show_users: bool = False) -> str:
+    """A table for each group of options, below a heading where the group has a title."""
+    text = ""
+    groups = list(dict.fromkeys(["", *(option.group for option in options)]))
+    users_of = {option: _code(_commands(users)) for option, users in options.items()} if show_users else {}
+    places = {users: place for place, users in enumerate(dict.fromkeys(users_of.values()))}
+    ordered = sorted(options, key=lambda one: (groups.index(one.group), places.get(users_of.get(one, ""), 0)))
+    for group, members in groupby(ordered, key=lambda one: one.group):
+        text += f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else ""
+        for users, rows in groupby(members, key=users_of.get):
+            text += f"\n{users}:\n" if users else ""
+            text += table("option, variable | default | meaning", (_row(one, options[one]) for one in rows))
+    return text
+
+
+def _commands(users: Iterable[str]) -> list[str]:
+    """The commands of these users: train.py once, with the models unless it's all of them."""
+    models = [user for user in users if user in available_models()]
+    train = "train.py" if len(models) == len(available_models()) else f"train.py -m {', '.join(models)}"
+    others = [user for user in users if user not in models]
+    return ([train] if models else []) + [_program(command) for command in others]
+
+
+def _program(command: str) -> str:
+    name, *arguments = command.rpartition("scripts.")[2].removeprefix("demos.").split()
+    return " ".join([f"{name}.{'sh' if command.startswith('scripts.') else 'py'}", *arguments[:1]])
+
+
+def _row(option: Option, defaults: dict[str, str]) -> tuple[str, str, str]:
+    """Cells of an option: the default of most users stands alone, and others name their users."""
+    by_default: dict[str, list[str]] = {}
+    for user, default in defaults.items():
+        by_default.setdefault(default, []).append(user if user in available_models() else _program(user))
+    usual = max(by_default, key=lambda default: len(by_default[default]))
+    named = {one: users for one, users in by_default.items() if one != usual or len(users) * 2 <= len(defaults)}
+    parts = ([] if usual in named else [usual]) + [
+        f"{', '.join(users)} {one or 'none'}" for one, users in named.items()
+    ]
+    names = _code(option.names) + option.values + (f", {option.variable}" if option.variable else "")
+    return names, "; ".join(filter(None, parts)), option.meaning
+
+
+def shared_part(_: str) -> str:
+    """The options of several commands."""
+    options = merged(options_by_user())
+    return tables({one: users for one, users in options.items() if len(_commands(users)) > 1}, level=3, show_users=True)
+
+
+def own_part(command: str) -> str:
+    """The options of one command alone."""
+    options = merged(options_by_user())
+    return tables({one: users for one, users in options.items() if list(users) == [command]}, level=3)
+
+
 def training_part(_: str) -> str:
-    """Options of train.py: those that are alike in all models, and the others of each model."""
-    by_model = {model: options_of(parser_of("train", model)) for model in available_models()}
-    shared = set.intersection(*map(set, by_model.values()))
-    sections = {"all models": [option for option in options_of(parser_of("train")) if option in shared]}
-    sections |= {model: [option for option in own if option not in shared] for model, own in by_model.items()}
-    return "".join(f"\n### Options of {title}\n" + tables(own, level=4) for title, own in sections.items())
+    """The options of train.py alone, below a heading for each set of models that has them."""
+    by_models: dict[tuple[str, ...], dict[Option, dict[str, str]]] = {}
+    for option, users in merged(options_by_user()).items():
+        if set(users) <= set(available_models()):
+            by_models.setdefault(tuple(users), {})[option] = users
+    text = ""
+    for models, options in sorted(by_models.items(), key=lambda item: -len(item[0])):
+        title = "all models" if len(models) == len(available_models()) else " and ".join(models)
+        text += f"\n### Options of {title}\n" + tables(options, level=4)
+    return text
 
 
 def settings_part(_: str) -> str:
-    """A row for each setting of the scripts themselves, in the order of their declarations."""
-    found: dict[tuple[str, str, str], list[str]] = {}  # variable, option and meaning -> scripts
+    """A row for each setting of the scripts themselves; rows of the same scripts name them once."""
+    found: dict[tuple[str, str], list[str]] = {}  # names and meaning -> scripts
     for name, script in sorted(load_scripts().items()):
         for field, _, known in declared_in(script.own):
             if known.variable:
+                option = option_of(field)
+                usual = option == f"--{known.variable.lower().replace('_', '-')}"
                 choices = f": {', '.join(known.choices)}" if known.choices else ""
-                meaning = _escape(known.help + choices)
-                found.setdefault((f"`{known.variable}`", f"`{option_of(field)}`", meaning), []).append(f"{name}.sh")
-    rows = ((variable, option, _code(names), meaning) for (variable, option, meaning), names in found.items())
-    return table("variable | option | scripts | meaning", rows)
+                names = f"`{known.variable}`" if usual else f"`{known.variable}`, `{option}`"
+                found.setdefault((names, _escape(known.help + choices)), []).append(f"{name}.sh")
+    by_scripts: dict[str, list[tuple[str, str]]] = {}
+    for setting, scripts in found.items():
+        by_scripts.setdefault(_code(scripts), []).append(setting)
+    rows = (
+        ("" if number else scripts, *setting)
+        for scripts, settings in by_scripts.items()
+        for number, setting in enumerate(settings)
+    )
+    return table("scripts | setting | meaning", rows)
 
 
 def published_options(command: str) -> dict[str, str]:
@@ -143,34 +219,42 @@ def published_options(command: str) -> dict[str, str]:
 
 
 def published_part(command: str) -> str:
-    """A row for each option that another one replaces, and for each reason why some have gone."""
+    """A row for the options that another one replaces, and one for those that have gone."""
     by_replacement: dict[str, list[str]] = {}
     for name, replacement in published_options(command).items():
-        by_replacement.setdefault(replacement, []).append(name)
-    return table("published | here", ((_code(names), _replacement(here)) for here, names in by_replacement.items()))
+        by_replacement.setdefault(_replacement(replacement), []).append(name)
+    rows = sorted(by_replacement.items(), key=lambda row: row[0] == GONE)
+    return table("published | here", ((_code(names), here) for here, names in rows))
 
 
 def published_variables_part(_: str) -> str:
-    """A row for each variable of the published scripts that is called otherwise here or has gone."""
+    """A row for the variables that another one replaces in the same scripts, and for those that have gone from them."""
     found: dict[tuple[str, str], dict[str, None]] = {}  # variable and replacement -> scripts
+    having: dict[str, dict[str, None]] = {}  # replacement -> scripts
     for name, script in sorted(load_scripts().items()):
         for _, known, _ in (one for model in script.models or ("",) for one in script.declarations(model)):
+            having.setdefault(str(known.variable), {})[f"{name}.sh"] = None
             for other in known.published if known.variable else ():
                 if not other.startswith("-"):
                     found.setdefault((other, str(known.variable)), {})[f"{name}.sh"] = None
-    for variable, places, reason in (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")):
-        found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in places.split())
-    rows = ((f"`{name}`", _code(places), _replacement(here)) for (name, here), places in sorted(found.items()))
-    return table("published | scripts | here", rows).replace("`all.sh`", "all")
+    for variable, scripts, reason in (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")):
+        found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in scripts.split())
+    cells: dict[tuple[str, str], list[str]] = {}  # scripts and replacement -> variables
+    for (variable, here), places in sorted(found.items()):
+        named = "" if places == having.get(here) else _code(places).replace("`all.sh`", "all")
+        cells.setdefault((named, _replacement(here)), []).append(variable)
+    rows = sorted(cells.items(), key=lambda row: row[0][1] == GONE)
+    return table("published | scripts | here", ((_code(names), *row) for row, names in rows))
 
 
 def _replacement(text: str) -> str:
-    """A cell on a name that replaces another one, or the reason why that has gone."""
-    return text.replace("|", "\\|") if " " in text else f"accepted as `{text}`"
+    """The name that replaces a published one, or that it has gone; commands print the reason."""
+    return GONE if " " in text else f"accepted as `{text}`"
 
 
 PARTS = {
-    "options": lambda command: tables(options_of(parser_of(command)), level=3),
+    "options": own_part,
+    "shared": shared_part,
     "training": training_part,
     "settings": settings_part,
     "published": published_part,
