@@ -1,4 +1,4 @@
-"""How Tacotron 2 speaks, from a network or its exported files: a loop in which each step reads its previous frame."""
+"""Tacotron 2's inference loop, for the network and its exported files; each step reads the previous frame."""
 
 import functools
 import math
@@ -16,7 +16,7 @@ from tacotron2.arg_parser import InferenceOptions
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import MASK_CHUNK, PrenetMasks
 
-GPU_STEPS = 32  # that run before the host looks whether all utterances have ended
+GPU_STEPS = 32  # steps between checks whether all utterances have ended
 # () -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next steps
 DrawMasks = Callable[[], Tensor]
 # `run_steps` of a step
@@ -24,7 +24,7 @@ RunSteps = Callable[..., tuple[Tensor, ...]]
 
 
 def run_steps(step: Callable[..., tuple[Tensor, ...]], frame: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
-    """Run ``step``, a `DecoderStep` or the like, of its arguments but for masks, then those of N steps.
+    """Run N steps of ``step``, a `DecoderStep` or the like, with its arguments except masks, then masks of N steps.
 
     Returns frames (N, B, n_mels), the gate's logits (N, B), alignments (N, B, L), and the states after N steps.
     """
@@ -37,7 +37,7 @@ def run_steps(step: Callable[..., tuple[Tensor, ...]], frame: Tensor, *given: Te
 
 
 class Inference(TextToMel):
-    """What infers, given an encoder with a decoder, and a postnet."""
+    """Infers with an encoder, a decoder and a postnet."""
 
     config: ModelConfig
     postnet: Callable[[Tensor, Tensor], Tensor]  # decoded mels (B, n_mels, F), lengths (B,) -> (B, n_mels, F)
@@ -46,18 +46,17 @@ class Inference(TextToMel):
     def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         """Encode tokens (B, L) with ``lengths`` (B,).
 
-        Returns what runs the decoder's steps, and its last arguments but for masks: memory (B, L, memory_dim) and
-        processed memory (B, attention_dim, L), both of the dtype that steps compute in, and lengths.
+        Returns a function that runs steps, and its last arguments except masks: memory (B, L, memory_dim), processed
+        memory (B, attention_dim, L), both in the dtype of steps, and lengths.
         """
 
     @torch.no_grad()
     def infer(
         self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None, *, draw_masks: DrawMasks | None = None
     ) -> MelOutput:
-        """Mels of tokens (B, L) with ``lengths`` (B,), independent of what else is in the batch.
+        """Mels of tokens (B, L) with ``lengths`` (B,), each as if alone; ``MelOutput.finished`` is False if cut.
 
-        ``MelOutput.finished`` is False for an utterance that was cut. ``draw_masks`` replaces the prenet's seeded
-        dropout.
+        ``draw_masks`` replaces the prenet's seeded dropout.
         """
         config, controls = self.config, controls or Controls()
         if draw_masks is None:
@@ -73,7 +72,7 @@ class Inference(TextToMel):
             )
         has_ended = fired.cumsum(0) > 0
         finished, lengths_before = has_ended[-1], (~has_ended).sum(0)
-        # The frame at which the gate fires is cut off, but was a true one in training: the postnet reads it.
+        # The frame at which the gate fires is cut off, but the postnet reads it, as in training.
         mel = self.postnet(frames.permute(1, 2, 0), lengths_before + finished)
         mel_lengths = lengths_before.clamp(min=1)
         n_frames = int(mel_lengths.max())
@@ -97,9 +96,7 @@ class Inference(TextToMel):
         max_steps: int,
         threshold: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """At most ``max_steps`` frames (F, B, n_mels), where the gate's logit is above ``threshold`` (F, B), and
-        alignments (F, B, L). F is up to the step at which the last utterance's gate fires, or all, as the model says.
-        """
+        """At most ``max_steps`` frames (F, B, n_mels), whether gates fire (F, B), and alignments (F, B, L)."""
         config, memory = self.config, encoded[0]
         n_batch, n_tokens, n_context = memory.shape
         of_attention, of_decoder = config.attention_rnn_dim, config.decoder_rnn_dim
@@ -126,7 +123,7 @@ class Inference(TextToMel):
 
 
 def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """Frames (B, L) int64 in which each token has the largest weight of alignments (B, F, L), of the lengths (B,)."""
+    """Frames (B, L) int64 in which each token has the largest weight: alignments (B, F, L), lengths (B,)."""
     tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
     chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)
     return durations_of_path(chosen, mel_lengths, alignments.size(2))

@@ -21,9 +21,9 @@ from tacotron2.decoder import Decoder, DecoderStep, PrenetMasks
 from tacotron2.inference import Inference, RunSteps, durations_from_alignments, run_steps
 from tacotron2.layers import Encoder, Postnet
 
-PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
-SYMBOL_STEP = 32  # on a GPU, numbers of symbols are padded to multiples of it, so that few graphs are recorded
-_EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
+PADDED_GATE_LOGIT = 1e3  # after an utterance's end
+SYMBOL_STEP = 32  # on a GPU, texts are padded to multiples of it, so that few CUDA graphs are recorded
+_EVALUATION_SEED = 0  # of the prenet's dropout
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,9 @@ class Tacotron2(Inference, nn.Module):
         return memory, ~mask
 
     def forward(self, batch: Tacotron2Batch, *, prenet_masks: Tensor | None = None) -> TrainingOutput:
-        """Teacher-forced pass over a batch in any order of lengths.
+        """Teacher-forced pass; ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout.
 
-        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout, which is seeded in evaluation
-        mode.
+        In evaluation mode this dropout is seeded.
         """
         mels = batch.mels
         if prenet_masks is None and not self.training:
@@ -103,7 +102,7 @@ class Tacotron2(Inference, nn.Module):
         return run, (memory.to(processed.dtype), processed.transpose(1, 2).contiguous(), lengths)
 
     def prepare_for_inference(self) -> None:
-        """Join the weights of a decoder's step once, and record CUDA graphs of it; not to be trained afterwards."""
+        """Join the weights of a decoder's step, and record CUDA graphs of it; don't train afterwards."""
         self.eval()
         self._prepared = {}
 

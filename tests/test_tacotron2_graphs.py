@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-import pytest
 import torch
-from tiny_tacotron2 import speaking_network, tiny_network
+from tiny_tacotron2 import tiny_network
 
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import Controls
@@ -44,15 +43,3 @@ def test_a_prepared_network_speaks_alike_whatever_it_spoke_before_and_recorded()
     with torch.inference_mode():  # whose tensors cannot be written outside it
         assert_same_speech(recorded, plain, [9, 3])
     assert_same_speech(recorded, plain, [9, 3])
-
-
-@pytest.mark.parametrize("stop_early", [True, False])
-def test_several_steps_at_once_give_what_one_at_a_time_gives(stop_early: bool, monkeypatch: pytest.MonkeyPatch):
-    network = speaking_network(seed=12, decoder_no_early_stopping=not stop_early)
-    tokens = torch.randint(1, 20, (3, 14), generator=torch.Generator().manual_seed(0))
-    given = network.begin(tokens, torch.tensor([5, 14, 8]))
-    masks = torch.ones(64, 2, 1, network.config.prenet_dim)
-    expected = network._decode(*given, lambda: masks, max_steps=70, threshold=0.0, at_once=1)
-    ours = network._decode(*given, lambda: masks, max_steps=70, threshold=0.0, at_once=32)
-    for one, other in zip(ours, expected, strict=True):
-        torch.testing.assert_close(one, other)

@@ -7,13 +7,11 @@ import pytest
 import torch
 from golden_files import group, read_golden
 from safetensors.torch import load_file
-from tiny_tacotron2 import one_of, published, tacotron2_objective, tiny_batch, tiny_network, without_dropout
+from tiny_tacotron2 import published, tacotron2_objective, tiny_batch, tiny_network, without_dropout
 from torch import Tensor, nn
-from toy import split, toy_engine
 
-from common.data.batch import join_batches
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.loss_function import FORMED, sums_of_errors
+from tacotron2.loss_function import sums_of_errors
 from tacotron2.model import Tacotron2, TrainingOutput
 
 FOLDER = "tacotron2"
@@ -113,64 +111,3 @@ def _freeze_batch_norm(network: Tacotron2) -> None:
     for module in network.modules():
         if isinstance(module, nn.BatchNorm1d):
             module.eval()
-
-
-def _train(cut: tuple[int, ...], *, frozen: bool, n_steps: int = 2, guide: float = 0.0) -> dict[str, Tensor]:
-    """Weights after steps on batches of four utterances, cut into micro-batches of these sizes."""
-    objective = tacotron2_objective(guided_attention_weight=guide)
-    network = without_dropout(tiny_network()).train()
-    if frozen:
-        _freeze_batch_norm(network)
-    engine = toy_engine({"tacotron2": network}, objective=objective, optimizer="lamb", learning_rate=0.02)
-    for step in range(n_steps):
-        whole = tiny_batch(SIZES, seed=step)
-        rows = [one_of(whole, row) for row in range(len(SIZES))]
-        engine.step([join_batches(part) for part in split(rows, cut)], epoch=1)
-    return {name: value.clone() for name, value in network.state_dict().items()}
-
-
-@pytest.mark.parametrize(("cut", "guide"), [((1, 1, 1, 1), 0.0), ((3, 1), 0.0), ((2, 2), 1.0)])
-def test_what_a_step_learns_does_not_depend_on_how_the_batch_is_cut_but_for_batch_norm(
-    cut: tuple[int, ...], guide: float
-):
-    whole, parts = _train((4,), frozen=True, guide=guide), _train(cut, frozen=True, guide=guide)
-    for name, value in whole.items():
-        torch.testing.assert_close(parts[name], value, atol=2e-5, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
-
-
-def test_validation_reports_losses_and_figures_of_attention_as_means_over_all_utterances():
-    network, batch = tiny_network(), tiny_batch(SIZES)
-    objective = tacotron2_objective()
-    engine = toy_engine({"tacotron2": network}, objective=objective)
-    rows = [one_of(batch, row) for row in range(len(SIZES))]
-    together, apart = engine.evaluate([batch]), engine.evaluate(rows)
-    assert set(together) == {"mel_loss", "mel_postnet_loss", "gate_loss", "attention_diagonality", "attention_focus"}
-    for name, value in together.items():
-        assert apart[name] == pytest.approx(value, abs=1e-4), name
-    assert 0 < together["attention_focus"] <= 1
-
-
-def test_guided_attention_draws_attention_to_the_diagonal_and_stands_in_the_log():
-    network = without_dropout(tiny_network()).train()
-    _freeze_batch_norm(network)
-    batch = tiny_batch(SIZES)
-    objective = tacotron2_objective(guided_attention_weight=50.0)
-    engine = toy_engine({"tacotron2": network}, objective=objective, optimizer="adam", learning_rate=0.01)
-    before = engine.evaluate([batch])
-    for _ in range(40):
-        engine.step([batch], epoch=1)
-    after = engine.evaluate([batch])
-    assert after["guided_attention_loss"] < 0.7 * before["guided_attention_loss"]
-    assert after["attention_diagonality"] > before["attention_diagonality"] + 0.1
-
-
-def test_one_warning_says_that_attention_has_not_formed():
-    objective = tacotron2_objective(attention_warning_epochs=3)
-    weak = {"attention_diagonality": FORMED - 0.1}
-    assert objective.warnings(weak, epoch=2) == []
-    assert objective.warnings({"attention_diagonality": FORMED + 0.1}, epoch=3) == []
-    (line,) = objective.warnings(weak, epoch=4)
-    assert "attention has not formed after 4 epochs: its diagonality is 0.60" in line
-    assert "--attention-warning-epochs" in line
-    assert objective.warnings(weak, epoch=5) == []
-    assert tacotron2_objective(attention_warning_epochs=0).warnings(weak, epoch=99) == []
