@@ -1,4 +1,4 @@
-"""FastPitch's training data: mels, pitch, text and maybe durations of a list, and batches of them."""
+"""FastPitch's training data: mels, pitch, text and optional durations of a list."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from common.audio.pitch import statistics
 from common.audio.pitch_cache import PitchCache
 from common.config import AudioConfig
-from common.data.features import check_stored, feature_name, frames_of_tokens, load_feature, load_fractions, shape_error
+from common.data.features import check_stored, frames_of_tokens, load_feature, shape_error
 from common.data.filelist import FilelistEntry, Filelists
 from common.data.loader import batches_of, loader_processes
 from common.data.text_mel import TextMelDataset
@@ -34,8 +34,8 @@ from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, colum
 class FastPitchDataset(TextMelDataset):
     """Utterances of a list (`fastpitch.training_list`).
 
-    Lists without durations have pitch in Hz: call `normalize_pitch_as` before the first utterance is loaded. InputError
-    as `TextMelDataset`, and for too many symbols, unknown speakers, and durations of symbols that epochs draw.
+    Lists without durations have pitch in Hz: call `normalize_pitch_as` before loading the first utterance. InputError
+    as `TextMelDataset`, and for too many symbols, unknown speakers, and durations of randomly drawn symbols.
     """
 
     def __init__(
@@ -53,20 +53,19 @@ class FastPitchDataset(TextMelDataset):
         self.has_durations = "durations" in entries[0].fields
         cache = options.pitch_cache or folder / PITCH_CACHE
         self._cache = PitchCache(cache, audio, options.pitch_method, options.pitch_range)
-        self._priors = options.alignment_priors
         self._window_seed = options.seed if training and model.adversarial else None
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=model.n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
             raise InputError(f"--p-arpabet {text.p_arpabet}: durations belong to fixed symbols; give 0 or 1")
-        if self.recorded:  # whose frames are known without reading them
+        if self.recorded:  # the number of frames is known without reading them
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
         if not self.has_durations and "pitch" in entries[0].fields:
             check_stored(folder, entries, column="pitch", audio=audio)
 
     def normalize_pitch_as(self, network: FastPitch) -> None:
-        """Normalize the pitch of frames by a network's statistics."""
+        """Normalize the pitch of frames with a network's statistics."""
         self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
 
     def utterance(self, index: int, tokens: Tensor) -> FastPitchBatch:
@@ -91,7 +90,7 @@ class FastPitchDataset(TextMelDataset):
         check_alignable(*size, where=self.name(index))
         which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
         normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
-        return batch(pitch_frames=normalized[None], prior=self._prior(index, size)[None])
+        return batch(pitch_frames=normalized[None], prior=interpolated_prior(*size).float()[None])
 
     def draw(self, index: int, *, epoch: int) -> FastPitchBatch:
         drawn: FastPitchBatch = super().draw(index, epoch=epoch)
@@ -100,19 +99,8 @@ class FastPitchDataset(TextMelDataset):
         place = np.random.default_rng((self._window_seed, epoch, index, 2)).random(dtype=np.float32)
         return replace(drawn, window=torch.tensor([float(place)]))
 
-    def _prior(self, index: int, size: tuple[int, int]) -> Tensor:
-        """The prior (F, L) of an utterance, computed or stored; InputError for one of another size."""
-        if self._priors is None:
-            return interpolated_prior(*size).float()
-        entry = self.entries[index]
-        path = self._priors / f"{feature_name(entry.fields['wav' if self.recorded else 'mel'])}.pt"
-        prior = load_fractions(path, where=entry.where)
-        if prior.shape != size:
-            raise InputError(f"{path}: shape {tuple(prior.shape)}, expected {size}, frames and symbols ({entry.where})")
-        return prior
-
     def pitches(self, indices: Sequence[int]) -> list[np.ndarray]:
-        """Their pitch, as `mel_and_pitch`'s."""
+        """The pitch of utterances, as `mel_and_pitch` returns it."""
         return [self.mel_and_pitch(index)[1].double().numpy() for index in indices]
 
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
@@ -153,7 +141,7 @@ def teacher_forced_dataset(
     unknown_symbols: str,
     networks: Mapping[str, FastPitch],
 ) -> FastPitchDataset:
-    """The utterances of a list for `FastPitch.teacher_forced`; measures missing pitch statistics over it."""
+    """The utterances of a list for `FastPitch.teacher_forced`; missing pitch statistics are measured over it."""
     learned = config.learned_alignment and columns_of(filelist) != WITH_DURATIONS
     entries = read_list(dataset_path, filelist, learned_alignment=learned)
     reading = TextOptions(unknown_symbols=unknown_symbols)
@@ -166,17 +154,14 @@ def teacher_forced_dataset(
     return dataset
 
 
-_CHUNK = 16  # utterances a task of a worker
-
-
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
-    """Fill the unknown statistics (a deviation of 0) of a network; a speaker without voiced pitch gets those of all."""
+    """Measure the unknown statistics (a deviation of 0); a speaker without voiced pitch gets those of all."""
     if (network.pitch_std > 0).all():
         return
 
     def compute(indices: Sequence[int]) -> Iterator[np.ndarray]:
         numbers: Any = range(len(source))
-        loader = DataLoader(numbers, _CHUNK, sampler=indices, collate_fn=source.pitches, **loader_processes(n_workers))
+        loader = DataLoader(numbers, 16, sampler=indices, collate_fn=source.pitches, **loader_processes(n_workers))
         for chunk in batches_of(loader):
             yield from chunk
 

@@ -47,7 +47,7 @@ class TemporalPredictor(nn.Module):
             x = layer(x)
             if self.mask_convolutions:
                 x = x * mask
-        # Not a matrix product, which autocast would compute in 16 bits: durations and pitch need more.
+        # Not a matrix product, which autocast would compute in 16 bits, too few for durations and pitch.
         value = (x.float() * self.fc.weight[0]).sum(2) + self.fc.bias
         return value * mask.squeeze(2)
 
@@ -65,9 +65,9 @@ def whole_frames(durations: Tensor) -> Tensor:
 
 
 def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tuple[Tensor, Tensor]:
-    """Repeat each token as often as it has frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
+    """Repeat each token for its frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
 
-    F is ``n_frames``, to which utterances are cut, or the longest length, which synchronizes with the device.
+    F is ``n_frames``, to which utterances are cut, or the longest length, which synchronizes.
     """
     ends = frames.cumsum(1)
     lengths = ends[:, -1]
@@ -82,7 +82,7 @@ def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tu
 
 def means_over_tokens(values: Tensor, durations: Tensor) -> Tensor:
     """Mean over each token's nonzero frames, 0 without any: values (B, F), durations (B, L) -> float32 (B, L)."""
-    # Differences of cumulative sums, in float64, so that they are as exact as separate sums in float32.
+    # Differences of cumulative sums in float64, which are as exact as separate sums in float32.
     nonzero = (values != 0).double()
     sums = F.pad(torch.stack([values.double(), nonzero]).cumsum(2), (1, 0))  # (2, B, 1 + F)
     ends = durations.long().cumsum(1).clamp(max=values.size(1))

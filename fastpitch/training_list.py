@@ -1,4 +1,4 @@
-"""Training lists of FastPitch: their columns, and the speakers that they name."""
+"""FastPitch's training lists: their columns and speakers."""
 
 import math
 from collections.abc import Sequence
@@ -23,30 +23,30 @@ FOLDERS = {"mel": "mels", "durations": "durations", "pitch": "pitch_char"}  # wh
 
 
 def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bool) -> list[FilelistEntry]:
-    """The lines of lists of the same columns, each with its speaker where there is such a column.
+    """The lines of lists with the same columns.
 
-    Where durations are needed, a list of recordings is read as that of their features in the dataset's folder. Raises
-    InputError where lists are malformed or differ, or are not for ``learned_alignment``, or features are missing.
+    If durations are needed, a list of recordings is read as that of their features in the dataset's folder. Raises
+    InputError if lists are malformed or differ, don't suit ``learned_alignment``, or lack features.
     """
     entries: list[FilelistEntry] = []
     for path in paths_of(filelists):
         columns, fitting = columns_of(path), _LEARNED if learned_alignment else (WITH_DURATIONS, RECORDINGS)
         if columns not in fitting:
-            wanted = " or ".join("|".join(kind) for kind in fitting)
-            advice = "" if learned_alignment else "; without durations, add --learned-alignment"
-            raise InputError(f"{path}: has the columns {'|'.join(columns)}, expected {wanted}{advice}")
+            wanted = " or ".join(map("|".join, fitting))
+            wanted += "" if learned_alignment else "; without durations, add --learned-alignment"
+            raise InputError(f"{path}: has the columns {'|'.join(columns)}, expected {wanted}")
         more = read_filelist(path, columns=columns, optional=("speaker",))
         if columns == RECORDINGS and not learned_alignment:
             more = [_with_features(entry, dataset_path) for entry in more]
         if entries and [*more[0].fields] != [*entries[0].fields]:
-            kinds = ["|".join(entry.fields) for entry in (more[0], entries[0])]
-            raise InputError(f"{more[0].where}: {kinds[0]}, but {entries[0].where} has {kinds[1]}; expected the same")
+            found, wanted = ("|".join(entry.fields) for entry in (more[0], entries[0]))
+            raise InputError(f"{more[0].where}: {found}, expected {wanted} as in {entries[0].where}")
         entries += more
     return entries
 
 
 def columns_of(filelist: Path) -> tuple[str, ...]:
-    """The columns of a list but for that of speakers, by the first line."""
+    """The columns of a list except the speaker's, by its first line."""
     fields = first_fields(filelist)[:3]
     n_features = sum(field.endswith(".pt") for field in fields)
     if not fields[0].endswith(".pt"):
@@ -55,14 +55,14 @@ def columns_of(filelist: Path) -> tuple[str, ...]:
 
 
 def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
-    """The features of a recording in place of it, and the phones of its TextGrid if its durations are theirs."""
-    wav, words = entry.fields["wav"], {name: value for name, value in entry.fields.items() if name != "wav"}
+    """A recording's features in its place, and the phones of its TextGrid if the durations are theirs."""
+    words = dict(entry.fields)
+    wav = words.pop("wav")
     paths = {column: f"{folder}/{feature_name(wav)}.pt" for column, folder in FOLDERS.items()}
     if missing := [path for path in paths.values() if not (dataset_path / path).is_file()]:
-        raise InputError(
-            f"{entry.where}: {wav} has no {', '.join(missing)} in {dataset_path}; make them by extract_mels.py "
-            "--extract-mels --extract-durations --extract-pitch-char, or add --learned-alignment"
-        )
+        advice = "make them by extract_mels.py --extract-mels --extract-durations --extract-pitch-char"
+        advice += ", or add --learned-alignment"
+        raise InputError(f"{entry.where}: {wav} has no {', '.join(missing)} in {dataset_path}; {advice}")
     durations = dataset_path / paths["durations"]
     if (phones := durations.with_suffix(".txt")).is_file() and not durations.with_name(TEACHER).is_file():
         words["text"] = read_text(phones)
@@ -70,28 +70,29 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
 
 
 def with_labels(text: TextConfig, entries: Sequence[FilelistEntry], dataset_path: Path) -> TextConfig:
-    """Add an aligner's labels beyond the symbol set, such as "tʃ", unless durations are of their letters."""
+    """Add an aligner's labels that the symbol set lacks, such as "tʃ", unless the durations are those of letters."""
     if text.of_transcripts.g2p is not None:
         return text
     table = get_symbol_table(text.symbol_set, text.labels)
-    phones = {entry.where: canonical_phone(entry.fields["text"]).split() for entry in entries}
+    new: set[str] = set()
     for entry in entries:
-        if not all(phone in table for phone in phones[entry.where]):
+        phones = canonical_phone(entry.fields["text"]).split()
+        unknown = {phone for phone in phones if phone not in table}
+        if unknown and not new:
             durations = load_tensor(dataset_path / entry.fields["durations"], where=entry.where)
-            if len(durations) != len(phones[entry.where]):
+            if len(durations) != len(phones):
                 return text
-            break
-    new = {phone for words in phones.values() for phone in words if phone not in table}
+        new |= unknown
     return replace(text, labels=(*text.labels, *sorted(new)))
 
 
 def speaker_names(
     entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Names of the speakers in a training list, in order of their ids; empty where lines have no speaker or a number.
+    """Names of the speakers in a training list in order of their ids; empty if lines have none, or numbers as ids.
 
-    ``n_speakers`` None takes each different value as a name; with a number, numbers are ids, and 1 ignores the column.
-    ``known`` names, of the voice to start from, come first. Raises InputError for more than ``n_speakers``.
+    With ``n_speakers``, numbers are ids, and 1 ignores the column. ``known`` names, of the initial voice, come first.
+    Raises InputError for more than ``n_speakers``.
     """
     values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
     if n_speakers is not None and not known and (n_speakers == 1 or all(map(SPEAKER_NUMBER.fullmatch, values))):
@@ -104,13 +105,12 @@ def speaker_names(
 
 
 def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -> int | None:
-    """The speaker's id in a line, None for a model of one voice; raises InputError where there is none."""
+    """The speaker's id in a line, None for a model of one voice; raises InputError if it is missing or unknown."""
     value = entry.fields.get("speaker")
     if n_speakers == 1 and (not names or value is None):
         return None
     if value is None:
-        wanted = "|".join((*entry.fields, "speaker"))
-        raise InputError(f"{entry.where}: no speaker column; expected {wanted} for several speakers")
+        raise InputError(f"{entry.where}: no speaker column; expected {'|'.join(entry.fields)}|speaker")
     if value in names:
         return names.index(value) if n_speakers > 1 else None
     if names:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import read_golden
+from golden_files import listed, read_golden
 from safetensors.torch import load_file
-from test_fastpitch import published
-from test_fastpitch_1_1 import MODELS, WITHOUT_DROPOUT, part, recordings, run_forward, small
+from test_fastpitch import published, run_forward
+from test_fastpitch_1_1 import WITHOUT_DROPOUT, part, recordings, small
 from test_fastpitch_loss import golden_batch
 from toy import split, toy_engine
 
+from common.data.batch import join_batches
 from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
 from fastpitch.arg_parser import LossScales
@@ -20,6 +21,7 @@ from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchBatch, FastPitchOutput
 
 FOLDER = "fastpitch_1_1"
+MODELS = listed("fastpitch_1_1/index.json", "models")
 PHASE = "fastpitch"
 AT_ONCE = LossScales(kl_loss_start_epoch=0, kl_loss_warmup_epochs=0)
 
@@ -42,7 +44,7 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
     others = {"pitch_frames": frames, "prior": prior, "speakers": given.get("in.speaker")}
     batch = replace(golden_batch(given), durations=None, pitch=None, **others)
     with torch.no_grad():
-        out = run_forward(network, given, case)
+        out = run_forward(network, given, case, 0)
         has_energy = network.energy_emb is not None
         terms = objective(energy=has_energy).evaluate({"fastpitch": network}, batch)
     values = {key: float(term.total / term.count) for key, term in terms.items()}
@@ -70,30 +72,6 @@ def test_the_weight_of_binarization_warms_up_as_published(folder: Path):
         assert LossScales(**case).kl_loss_scale(epoch) == pytest.approx(expected), (case, epoch)
 
 
-def join(batches: list[FastPitchBatch]) -> FastPitchBatch:
-    """Utterances as one batch, padded, but for mels, with values that must have no part."""
-    n_tokens, n_frames = (max(int(getattr(one, name)) for one in batches) for name in ("token_lengths", "mel_lengths"))
-
-    def padded(name: str, *sizes: int) -> torch.Tensor:
-        values = [getattr(one, name) for one in batches]
-        pads = [[(0, size - value.size(-1 - axis)) for axis, size in enumerate(reversed(sizes))] for value in values]
-        flat = [[end for pair in pad for end in pair] for pad in pads]
-        fill = 0 if name in ("mels", "prior") else 7
-        return torch.cat([torch.nn.functional.pad(value, pad, value=fill) for value, pad in zip(values, flat)])
-
-    return FastPitchBatch(
-        names=tuple(one.names[0] for one in batches),
-        tokens=padded("tokens", n_tokens),
-        token_lengths=torch.cat([one.token_lengths for one in batches]),
-        mels=padded("mels", n_frames),
-        mel_lengths=torch.cat([one.mel_lengths for one in batches]),
-        pitch_frames=padded("pitch_frames", n_frames),
-        prior=padded("prior", n_frames, n_tokens),
-        speakers=torch.cat([one.speakers for one in batches]),
-        window=torch.cat([one.window for one in batches]),
-    )
-
-
 def discriminator() -> MelDiscriminator:
     torch.manual_seed(1)
     return MelDiscriminator()
@@ -106,14 +84,14 @@ def train(
     networks = {"fastpitch": small(**WITHOUT_DROPOUT)} | ({"mel_discriminator": discriminator()} if adversarial else {})
     whole = recordings((9, 1, 23, 4, 6, 12, 3, 17), (40, 7, 90, 4, 33, 25, 60, 50))
     utterances = [replace(part(whole, item), window=torch.tensor([item / 8])) for item in range(8)]
-    batches = [join(rows) for rows in split(utterances, cut)]
+    batches = [join_batches(rows) for rows in split(utterances, cut)]
     engine = toy_engine(networks, objective=objective(adversarial=adversarial), learning_rate=1e-3, eps=1e-3)
     terms = [engine.step(batches, epoch=1).terms for _ in range(steps)]
     return {f"{n}.{k}": v for n, network in networks.items() for k, v in network.state_dict().items()}, terms
 
 
 @pytest.mark.parametrize("adversarial", [False, True])
-@pytest.mark.parametrize("cut", [(2, 2, 2, 2), (1,) * 8, (3, 5)])
+@pytest.mark.parametrize("cut", [(1,) * 8, (3, 5)])
 def test_one_global_batch_is_one_update_however_it_is_cut(cut: tuple[int, ...], adversarial: bool):
     (weights, terms), (cut_weights, cut_terms) = (train(one, adversarial=adversarial) for one in ((8,), cut))
     assert adversarial == ({"d_loss", "adversarial_loss", "feature_loss"} <= terms[0].keys())
@@ -164,22 +142,21 @@ def test_validation_tells_how_good_the_alignment_is():
     torch.testing.assert_close(terms["attention_diagonality"].total, own.sum(), atol=1e-4, rtol=1e-4)
     assert own.abs().max() < 0.5 < diagonality(attention, *lengths).min()
     assert terms["attention_diagonality"].count == 2
-    shown = objective().log_style.terms
-    assert {"attn_loss", "kl_loss", "energy_loss", "attention_diagonality", "unattended_tokens"} <= set(shown)
-    assert set(shown) <= set(terms)
 
 
-def test_examples_show_soft_and_hard_alignment_and_what_was_found_with_it():
+def test_examples_show_the_alignment_and_pitch_and_energy_of_frames():
     network, batch = small(), recordings((9, 23, 4), (40, 90, 5))
+    batch.pitch_frames[:, :20] = 0  # unvoiced
     with torch.no_grad():
         examples = objective().examples({"fastpitch": network}, batch)
         out = network.teacher_forced(batch)
     assert len(examples) == 2
     first = examples[0]
-    assert first.alignment.shape == (40, 9)
     torch.testing.assert_close(first.alignment.sum(1), torch.ones(40))
     assert torch.equal(first.durations, out.target_durations[0, :9])
     frames = torch.repeat_interleave(torch.arange(9), first.durations)
-    assert torch.equal(first.curves["duration (frames)"]["target"], first.durations[frames].float())
     assert torch.equal(first.curves["energy"]["target"], out.target_energy[0, frames])
-    torch.testing.assert_close(first.pitch["target"], network.pitch_in_hz(out.target_pitch, None)[0, frames])
+    voiced = out.target_pitch[0, frames] != 0
+    hertz = network.pitch_in_hz(out.target_pitch, None)[0, frames]
+    torch.testing.assert_close(first.pitch["target"], hertz * voiced)
+    assert torch.equal(first.pitch["predicted"] != 0, voiced) and not voiced.all()

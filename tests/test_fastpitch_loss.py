@@ -8,12 +8,10 @@ from golden_files import listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.audio.pitch import PitchStatistics
 from common.nn.layers import mask_from_lengths
 from fastpitch.arg_parser import LossScales
-from fastpitch.config import ModelConfig
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
-from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
+from fastpitch.model import FastPitchBatch, FastPitchOutput
 
 FOLDER = "fastpitch_1_0"
 PHASE = "fastpitch"
@@ -95,45 +93,3 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
                 assert value == pytest.approx(factor * (original | {"loss": total})[term], rel=1e-6), term
             checked += 1
     assert checked
-
-
-def small_network() -> FastPitch:
-    torch.manual_seed(5)
-    width = {"symbols_embedding_dim": 16, "in_fft_output_size": 16, "out_fft_output_size": 16}
-    layers = {"in_fft_n_layers": 1, "out_fft_n_layers": 1, "in_fft_d_head": 8, "out_fft_d_head": 8}
-    filters = {"in_fft_conv1d_filter_size": 24, "out_fft_conv1d_filter_size": 24}
-    predictors = {"dur_predictor_filter_size": 12, "pitch_predictor_filter_size": 12}
-    return FastPitch(ModelConfig(**width, **layers, **filters, **predictors, n_mel_channels=5)).eval()
-
-
-def small_batch(*mel_lengths: int) -> FastPitchBatch:
-    """Utterances of a token for every three frames, with zeros within the mels and values in their padding."""
-    generator = torch.Generator().manual_seed(len(mel_lengths))
-    frames = torch.tensor(mel_lengths)
-    token_lengths = frames // 3
-    shape = (len(frames), int(token_lengths.max()))
-    mask = mask_from_lengths(token_lengths, shape[1])
-    durations = torch.full(shape, 3) * mask
-    durations[:, 0] += frames % 3
-    mels = torch.randn(len(frames), 5, int(frames.max()), generator=generator)
-    mels[:, 2, 1] = 0
-    return FastPitchBatch(
-        names=tuple(f"u{index}" for index in range(len(frames))),
-        tokens=torch.randint(1, 148, shape, generator=generator),
-        token_lengths=token_lengths,
-        mels=mels,
-        mel_lengths=frames,
-        durations=durations,
-        pitch=torch.randn(shape, generator=generator),
-    )
-
-
-def test_examples_have_pitch_in_hz_and_none_where_the_target_is_unvoiced():
-    network, batch = small_network(), small_batch(20, 7)
-    network.set_pitch_statistics(PitchStatistics(mean=200.0, std=50.0))
-    batch.pitch[1] = torch.tensor([0.5, 0.0, *[0.0] * (batch.pitch.size(1) - 2)])
-    with torch.no_grad():
-        example = FastPitchObjective().examples({"fastpitch": network}, batch)[1]
-    assert torch.equal(example.pitch["target"], torch.tensor([225.0] * 4 + [0.0] * 3))
-    assert (example.pitch["predicted"][:4] > 0).all() and not example.pitch["predicted"][4:].any()
-    assert "pitch (normalized)" not in example.curves
