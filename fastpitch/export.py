@@ -15,8 +15,7 @@ from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
-from fastpitch.prosody import whole_frames
-from fastpitch.prosody_transforms import SpeakerPitch
+from fastpitch.prosody import SpeakerPitch, whole_frames
 
 
 class _RowConvolution(nn.Module):

@@ -18,6 +18,7 @@ from fastpitch.aligner import Alignment, ConvAttention, misfits
 from fastpitch.config import ModelConfig
 from fastpitch.discriminator import MelDiscriminator
 from fastpitch.prosody import (
+    SpeakerPitch,
     TemporalPredictor,
     durations_from_logs,
     energies_of_tokens,
@@ -25,7 +26,6 @@ from fastpitch.prosody import (
     regulate_length,
     whole_frames,
 )
-from fastpitch.prosody_transforms import SpeakerPitch
 from fastpitch.transformer import FFTransformer, TransformerConfig
 
 

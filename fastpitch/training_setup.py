@@ -20,8 +20,8 @@ from common.training.optim import Optimization, inverse_sqrt_schedule
 from common.training.settings import MelSource, TrainingRequest, TrainingSetup, stored_mels
 from fastpitch.arg_parser import SIZES, TrainingOptions
 from fastpitch.config import ModelConfig
+from fastpitch.data_function import read_list, speaker_names, with_labels
 from fastpitch.fine_tuning import InitialVoice, compute_statistics, set_up_networks, voice_of
-from fastpitch.training_list import read_list, speaker_names, with_labels
 
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:

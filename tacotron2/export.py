@@ -15,9 +15,8 @@ from common.config import AudioConfig
 from common.nn.layers import mask_from_lengths
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS, DecoderStep
-from tacotron2.inference import Inference, RunSteps, run_steps
 from tacotron2.layers import Postnet
-from tacotron2.model import Tacotron2
+from tacotron2.model import Inference, RunSteps, Tacotron2, run_steps
 
 # A step's outputs next_... are the next step's inputs; they are zero before the first step.
 _STATES = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")

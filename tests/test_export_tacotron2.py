@@ -24,7 +24,7 @@ from scripts import checkpoint_tools
 from tacotron2.arg_parser import InferenceOptions
 from tacotron2.decoder import MASK_CHUNK
 from tacotron2.export import ExportedNetwork, exports
-from tacotron2.inference import Inference
+from tacotron2.model import Inference
 
 CPU = torch.device("cpu")
 PARTS = ("encoder", "decoder", "postnet")

@@ -17,7 +17,7 @@ from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
-from fastpitch.prosody_transforms import PitchTransform
+from fastpitch.prosody import PitchTransform
 
 VERSIONS = ("fastpitch_1_0", "fastpitch_1_1")
 MODELS = [(version, name) for version in VERSIONS for name in listed(f"{version}/index.json", "models")]

@@ -11,7 +11,7 @@ from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.prosody_transforms import PitchTransform
+from fastpitch.prosody import PitchTransform
 
 DROPOUTS = ("in_fft_dropout", "in_fft_dropatt", "in_fft_dropemb", "out_fft_dropout", "out_fft_dropatt")
 WITHOUT_DROPOUT = dict.fromkeys([f"p_{name}" for name in DROPOUTS], 0.0)

@@ -15,10 +15,9 @@ from common.text.symbols import canonical_phone
 from common.torch_file import save_tensor
 from fastpitch.arg_parser import TrainingOptions
 from fastpitch.config import ModelConfig
-from fastpitch.data_function import FastPitchDataset
+from fastpitch.data_function import FastPitchDataset, read_list, with_labels
 from fastpitch.fine_tuning import compute_statistics
 from fastpitch.model import FastPitch
-from fastpitch.training_list import read_list, with_labels
 
 AUDIO = AudioConfig(n_mels=4)
 TEXTS = {"a": "Printing", "b": "in the", "c": "a"}  # plain letters: one symbol each

@@ -20,7 +20,7 @@ from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.fine_tuning import set_up_networks
 from fastpitch.loss_function import build_objective
 from fastpitch.model import FastPitch
-from fastpitch.prosody_transforms import PitchTransform
+from fastpitch.prosody import PitchTransform
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
 

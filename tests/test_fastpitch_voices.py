@@ -21,9 +21,9 @@ from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
 from common.torch_file import load_tensor
 from fastpitch.config import ModelConfig
+from fastpitch.data_function import speaker_names
 from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
-from fastpitch.training_list import speaker_names
 from fastpitch.training_setup import model_config
 from scripts.datasets.embedded_corpus import make_corpus
 
