@@ -134,7 +134,7 @@ class PitchTransform:
         return torch.where(mask_from_lengths(lengths, pitch.size(1)), pitch, 0.0)
 
 
-def _load_custom_transform(path: Path) -> Callable[[Tensor, Tensor], Tensor]:
+def load_custom_transform(path: Path) -> Callable[[Tensor, Tensor], Tensor]:
     """The function ``pitch_transform_custom`` of a Python file, which is run."""
     check_file(path)
     function = run_path(str(path)).get(_CUSTOM)
@@ -197,7 +197,7 @@ class SpeakerPitch(TextToMel):
         """How to speak with the checkpoint ``where``; InputError if it lacks what a transform needs."""
         values = {field.name: getattr(options, f"pitch_transform_{field.name}") for field in fields(PitchTransform)}
         if values["custom"] is not None:
-            values["custom"] = _load_custom_transform(values["custom"])
+            values["custom"] = load_custom_transform(values["custom"])
         transform = PitchTransform(**values)
         if options.pitch_mean_std_file is not None:
             self.set_pitch_statistics(read_pitch_statistics(options.pitch_mean_std_file))

@@ -1,4 +1,4 @@
-"""FastPitch 1.0 and 1.1 agree with their published implementations; packing and TorchScript with the plain network."""
+"""FastPitch 1.0 and 1.1 agree with their published implementations."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,6 @@ from golden_files import full_size_listings, listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls
 from fastpitch.aligner import binarization_sum, forward_sum_losses
@@ -23,23 +22,6 @@ VERSIONS = ("fastpitch_1_0", "fastpitch_1_1")
 MODELS = [(version, name) for version in VERSIONS for name in listed(f"{version}/index.json", "models")]
 of_every_model = pytest.mark.parametrize(("version", "name"), MODELS)
 LJSPEECH = (218.14, 67.24)  # Hz; what the original takes for a model without statistics
-SMALL = ModelConfig(
-    symbols_embedding_dim=32,
-    in_fft_output_size=32,
-    out_fft_output_size=32,
-    in_fft_n_layers=2,
-    out_fft_n_layers=2,
-    in_fft_n_heads=2,
-    in_fft_d_head=8,
-    out_fft_d_head=16,
-    in_fft_conv1d_filter_size=48,
-    out_fft_conv1d_filter_size=48,
-    out_fft_conv1d_kernel_size=5,
-    dur_predictor_filter_size=24,
-    pitch_predictor_filter_size=24,
-    n_speakers=3,
-    p_in_fft_dropemb=0.1,
-)
 
 
 def published(folder: Path, name: str, **kind: bool) -> tuple[FastPitch, list[dict]]:
@@ -232,55 +214,3 @@ def test_the_full_size_network_has_the_published_names_and_shapes(goldens: Path,
     ]
     assert own == listed
     assert sum(parameter.numel() for parameter in parameters.values()) == published_keys["n_params"]
-
-
-def small(**changes) -> FastPitch:
-    """A small random voice whose durations are a few frames."""
-    torch.manual_seed(7)
-    network = FastPitch(replace(SMALL, **changes))
-    with torch.no_grad():
-        network.duration_predictor.fc.bias.fill_(1.3)
-    network.pitch_mean.fill_(200.0)
-    network.pitch_std.fill_(50.0)
-    return network.eval()
-
-
-def texts(*lengths: int) -> tuple[Tensor, Tensor]:
-    """Random symbols of these lengths, with symbols (not zeros) in the padding."""
-    generator = torch.Generator().manual_seed(sum(lengths))
-    return torch.randint(1, 148, (len(lengths), max(lengths)), generator=generator), torch.tensor(lengths)
-
-
-def test_packed_rows_give_the_padded_network_and_its_gradients(monkeypatch: pytest.MonkeyPatch):
-    network = small().double()
-    tokens, lengths = texts(17, 1, 9, 2)
-    durations = torch.randint(0, 4, tokens.shape, generator=torch.Generator().manual_seed(1))
-    durations = durations.index_fill(1, torch.tensor([0]), 1) * mask_from_lengths(lengths)
-    n_frames = int(durations.sum(1).max())
-    mels, speakers = torch.zeros(4, 80, n_frames), torch.tensor([0, 1, 2, 1])
-    batch = FastPitchBatch(("",), tokens, lengths, mels, durations.sum(1), durations, speakers=speakers)
-    results = []
-    for packs in (True, False):
-        monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x, packs=packs: packs)
-        network.zero_grad()
-        out = network(batch)
-        (out.mel.square().sum() + out.pitch.square().sum() + out.log_durations.sum()).backward()
-        gradients = {key: p.grad.clone() for key, p in network.named_parameters()}
-        results.append((out.mel.detach(), gradients))
-    torch.testing.assert_close(*[mel for mel, _ in results], atol=1e-12, rtol=0)
-    torch.testing.assert_close(*[gradients for _, gradients in results], atol=1e-10, rtol=1e-9)
-
-
-def test_an_utterance_that_would_have_no_frame_gets_one():
-    network = small()
-    with torch.no_grad():
-        network.duration_predictor.fc.weight.zero_()
-        network.duration_predictor.fc.bias.fill_(-3.0)
-    out = network.infer(*texts(7, 3))
-    assert out.lengths.tolist() == [1, 1]
-    assert torch.isfinite(out.mel).all()
-
-
-def test_a_speaker_that_the_model_does_not_have_is_refused():
-    with pytest.raises(InputError, match=r"^speaker 3: this checkpoint has speakers 0 to 2$"):
-        small().infer(*texts(4), Controls(speaker=3))

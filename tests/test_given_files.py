@@ -35,7 +35,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "lexicon": lambda path: read_lexicon(path, TextConfig(p_arpabet=1.0)),
     "dictionary": dictionary_of_file,
     "heteronyms": heteronyms_of_file,
-    "transform": lambda path: load_custom_transform(path, "pitch"),
+    "transform": load_custom_transform,
     "manifest": read_entries,
 }
 

@@ -108,6 +108,10 @@ class Objective(ABC):
             weights |= self.weights(phase.name, epoch=epoch)
         return sum(weight * terms[name] for name, weight in weights.items() if name in terms)
 
+    def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
+        """Say in a line each what a validation's ``figures`` show to be wrong."""
+        return []
+
     def misfits(self, networks: Networks) -> Callable[[Any], Tensor] | None:
         """What says of a batch how badly its transcripts fit, (B,), 0 at best; None for networks without an aligner."""
         return None

@@ -254,6 +254,8 @@ class Trainer:
             figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
             figures["took"] = time.perf_counter() - started
             self._reporter.log(step, subset, figures, iteration=engine.iteration)
+            warnings = engine.objective.warnings(figures, epoch=epoch) if subset == "val" else []
+            print_once(*(f"warning: {line}" for line in warnings))
             figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
             found |= {f"{subset}_{name}": value for name, value in figures.items()}
         return found
