@@ -201,8 +201,8 @@ def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bo
         if columns == RECORDINGS and not learned_alignment:
             more = [_with_features(entry, dataset_path) for entry in more]
         if entries and [*more[0].fields] != [*entries[0].fields]:
-            found, wanted = ("|".join(entry.fields) for entry in (more[0], entries[0]))
-            raise InputError(f"{more[0].where}: {found}, expected {wanted} as in {entries[0].where}")
+            kinds = ["|".join(entry.fields) for entry in (more[0], entries[0])]
+            raise InputError(f"{more[0].where}: {kinds[0]}, but {entries[0].where} has {kinds[1]}; expected the same")
         entries += more
     return entries
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from test_combinations import AUDIO, new_networks, save_all
-from test_fastpitch_batches import WITHOUT_DROPOUT, recordings, small
+from test_fastpitch_1_1 import WITHOUT_DROPOUT, recordings, small
 
 import inference
 from common.audio.denoiser import BIAS_FRAMES
