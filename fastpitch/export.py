@@ -229,7 +229,7 @@ class ExportedNetwork(SpeakerPitch):
 
     def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run, self._inputs = run, description["inputs"]
-        self.n_speakers, self.energy_conditioning = config.n_speakers, config.energy_conditioning
+        self.n_speakers = config.n_speakers
         self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
         self._graph = copy(self)  # with the statistics of the pitch that the file takes and gives

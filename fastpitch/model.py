@@ -58,8 +58,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         super().__init__()
         width = config.symbols_embedding_dim
         self.mask_convolutions = config.mask_convolutions
-        self.n_speakers, self.energy_conditioning = config.n_speakers, config.energy_conditioning
-        self.speaker_emb_weight = config.speaker_emb_weight
+        self.n_speakers, self.speaker_emb_weight = config.n_speakers, config.speaker_emb_weight
         if config.symbol_type == "pf":
             embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
         else:

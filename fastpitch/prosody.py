@@ -157,7 +157,6 @@ class SpeakerPitch(TextToMel):
     """Speakers and pitch in Hz, for a network and its exported files."""
 
     n_speakers: int
-    energy_conditioning: bool  # whether it predicts energy
     pitch_mean: Tensor  # (1,) or (n_speakers,), Hz
     pitch_std: Tensor  # (1,) or (n_speakers,), Hz; 0: the statistics are not known
 

@@ -29,9 +29,8 @@ PADDED_GATE_LOGIT = 1e3  # after an utterance's end
 SYMBOL_STEP = 32  # on a GPU, texts are padded to multiples of it, so that few CUDA graphs are recorded
 _EVALUATION_SEED = 0  # of the prenet's dropout
 GPU_STEPS = 32  # steps between checks whether all utterances have ended
-DrawMasks = Callable[
-    [], Tensor
-]  # -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of next steps
+# -> the prenet's next dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim)
+DrawMasks = Callable[[], Tensor]
 RunSteps = Callable[..., tuple[Tensor, ...]]  # `run_steps` of a step
 
 
@@ -87,11 +86,10 @@ class Inference(TextToMel):
         max_steps = config.max_decoder_steps if options.max_decoder_steps is None else options.max_decoder_steps
         threshold = config.gate_threshold if options.gate_threshold is None else options.gate_threshold
         run, encoded = self.begin(tokens, lengths)
+        sizes = {"at_once": GPU_STEPS if tokens.is_cuda else 1, "max_steps": max_steps}
+        logit = math.log(threshold / (1 - threshold))
         with torch.autocast(tokens.device.type, enabled=False):
-            at_once, limit = GPU_STEPS if tokens.is_cuda else 1, math.log(threshold / (1 - threshold))
-            frames, fired, alignments = self._decode(
-                run, encoded, draw_masks, at_once=at_once, max_steps=max_steps, threshold=limit
-            )
+            frames, fired, alignments = self._decode(run, encoded, draw_masks, **sizes, threshold=logit)
         has_ended = fired.cumsum(0) > 0
         finished, lengths_before = has_ended[-1], (~has_ended).sum(0)
         # The frame at which the gate fires is cut off, but the postnet reads it, as in training.
