@@ -1,7 +1,4 @@
-"""FastPitch 1.1's aligner, trained with the voice: which token each mel frame belongs to.
-
-Source: Badlani et al., One TTS Alignment to Rule Them All (2022), section 2.
-"""
+"""FastPitch 1.1's aligner, trained with the voice (Badlani et al., One TTS Alignment to Rule Them All, 2022)."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +15,7 @@ _N_CHANNELS = 80  # of the space in which frames and tokens are compared
 _SCALE = 0.0005  # of squared distances
 _PRIOR_EPS = 1e-8  # added to the prior before its logarithm
 _ATTENTION_EPS = 1e-12  # lower bound in the binarization loss
-_MASKED = -1e15  # log probability of padding; with -inf, gradients of a batch's shorter texts would be NaN
+_MASKED = -1e15  # log probability of padding; with -inf, gradients of shorter texts would be NaN
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Alignment:
 
 
 class ConvAttention(nn.Module):
-    """Attention by the distance of frames and tokens; without ``mask_padding`` padding takes part, as published."""
+    """Attention by the distance of frames and tokens; without ``mask_padding`` it reads padding, as published."""
 
     def __init__(self, n_mel_channels: int, n_text_channels: int, *, mask_padding: bool) -> None:
         super().__init__()
@@ -96,15 +93,15 @@ def squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
 def forward_sum_losses(
     log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, blank_log_prob: float = -1.0
 ) -> Tensor:
-    """Minus the log probability of all monotonic paths through each text: log_probs (B, F, L), lengths (B,) -> (B,).
+    """Negative log probability of all monotonic paths, per token: log_probs (B, F, L), lengths (B,) -> (B,).
 
-    Each is divided by the number of tokens; 0 where there are fewer frames than tokens. Source: Badlani et al., section
-    2.1. In float64, as gradients in float32 are off in the third digit.
+    0 if there are fewer frames than tokens. Source: Badlani et al., section 2.1.
     """
     with_blank = F.pad(log_probs, (1, 0), value=blank_log_prob)
     is_class = mask_from_lengths(token_lengths + 1, with_blank.size(2)).unsqueeze(1)
     with_blank = torch.log_softmax(with_blank.masked_fill(~is_class, _MASKED), 2)
     targets = torch.arange(1, with_blank.size(2), device=log_probs.device).expand(len(log_probs), -1)
+    # In float64, as float32 gradients are only right to two digits.
     losses = F.ctc_loss(
         with_blank.double().transpose(0, 1), targets, frame_lengths, token_lengths, reduction="none", zero_infinity=True
     )
@@ -112,16 +109,16 @@ def forward_sum_losses(
 
 
 def misfits(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
-    """How badly each text fits its recording, of an alignment without a prior: (B,) float32, nats a frame, 0 at best.
+    """How badly each text fits its recording, by an alignment without a prior: (B,) float32, nats a frame, 0 at best.
 
-    It is how much less probable the path's token is than the text's most probable one, a mean over frames.
+    By how much the path's token is less probable than the most probable token, averaged over frames.
     """
     behind = alignment.log_attention.amax(2) - alignment.on_path
     return (behind * mask_from_lengths(frame_lengths, behind.size(1))).sum(1) / frame_lengths
 
 
 def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
-    """Minus the log attention of frames to the token of their path, a sum over frames (Badlani et al., 2.4)."""
+    """Negative log attention of frames to the token of their path, summed over frames (Badlani et al., 2.4)."""
     log_attention = alignment.on_path.clamp(min=math.log(_ATTENTION_EPS))
     return -(log_attention * mask_from_lengths(frame_lengths, log_attention.size(1))).sum()
 

@@ -14,8 +14,7 @@ from common.text.prosody import LIMITS
 from common.training.options import RunOptions
 from fastpitch.config import ModelConfig
 
-EXAMPLES = Path(__file__).with_name("custom_transforms.py")  # what a custom transform is without a file of its own
-_CUSTOM = "apply {0}_transform_custom of your Python FILE, which is run, alone; without FILE that of " + EXAMPLES.name
+EXAMPLE = Path(__file__).with_name("custom_transforms.py")  # the custom transform of an option without a file
 PITCH_CACHE = "pitch_cache"  # folder in the dataset's folder
 RECIPE = RunOptions(
     epochs=1500,
@@ -34,7 +33,7 @@ _SMALL |= {"learning_rate": 1.4e-2, "warmup_steps": 250, "batch_size": 8, "mean_
 _SMALL |= {"epochs": 400, "kl_loss_start_epoch": 100, "kl_loss_warmup_epochs": 50}
 _MEDIUM: dict[str, Any] = dict.fromkeys(("symbols_embedding_dim", "in_fft_output_size", "out_fft_output_size"), 256)
 _MEDIUM |= {"in_fft_conv1d_filter_size": 1024, "out_fft_conv1d_filter_size": 1024, "batch_size": 16}
-# Defaults of the options of a new voice; the network of small is the shipped voice's.
+# Defaults for a new voice; the shipped voice is small.
 SIZES: Mapping[str, Mapping[str, Any]] = {"small": _SMALL, "medium": _SMALL | _MEDIUM, "full": {}}
 
 
@@ -49,12 +48,12 @@ class LossScales:
     energy_predictor_loss_scale: float = _weight(0.1, "weight of the energy loss")
     attn_loss_scale: float = _weight(1.0, "weight of the alignment's loss")
     kl_loss_weight: float = _weight(1.0, "final weight of the loss between soft and hard alignment")
-    kl_loss_start_epoch: int = _weight(250, "epoch after which that loss begins", variable="KL_LOSS_START_EPOCH")
+    kl_loss_start_epoch: int = _weight(250, "epoch after which that loss starts", variable="KL_LOSS_START_EPOCH")
     kl_loss_warmup_epochs: int = _weight(
-        100, "epochs in which its weight rises", variable="KL_LOSS_WARMUP_EPOCHS", published=("KL_LOSS_WARMUP",)
+        100, "epochs over which its weight rises", variable="KL_LOSS_WARMUP_EPOCHS", published=("KL_LOSS_WARMUP",)
     )
-    adversarial_loss_scale: float = _weight(0.05, "weight of what the discriminator of mels says")
-    feature_loss_scale: float = _weight(0.5, "weight of the distance of its features")
+    adversarial_loss_scale: float = _weight(0.05, "weight of the mel discriminator's adversarial loss")
+    feature_loss_scale: float = _weight(0.5, "weight of its feature loss")
 
     def kl_loss_scale(self, epoch: int) -> float:
         """The weight of binarization in an epoch (from 1)."""
@@ -70,19 +69,17 @@ class TrainingOptions(PitchRange):
 
     size: str = option(
         "full",
-        "defaults of a new voice's architecture, batch and optimizer; small: hours on a laptop's CPU, medium: one GPU; "
-        "full: as published",
+        "defaults for a new voice; small: hours on a laptop's CPU; medium: one GPU; full: as published",
         choices=tuple(SIZES),
         variable="SIZE",
     )
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of FastPitch")
     losses: LossScales = group(LossScales, "FastPitch's losses")
-    warmup_steps: int = option(1000, "updates of rising rate; 0: none", least=0, variable="WARMUP_STEPS")
+    warmup_steps: int = option(1000, "updates with a rising learning rate", least=0, variable="WARMUP_STEPS")
     n_speakers: int | None = option(
         None,
-        "number of speakers, with a column of their numbers or names in the lists; 1: one voice, whatever the lists "
-        "say (default: as many as the training list's column has)",
+        "number of speakers, which the lists' speaker column names or numbers; 1: ignore it (default: all in it)",
         least=1,
         words={"auto": None},
         variable="NUM_SPEAKERS",
@@ -90,31 +87,21 @@ class TrainingOptions(PitchRange):
     )
     pitch_mean_std_file: Path | None = option(
         None,
-        "JSON with the pitch statistics to store in the model (Hz); with --learned-alignment they are measured if not "
-        "given",
+        "JSON file of the pitch's mean and std (Hz); --learned-alignment can measure them",
         variable="PITCH_MEAN_STD",
     )
-    mean_mel_bias: bool = option(
-        False, "start the output layer's bias at the mean mel of the training list, not at random: fewer updates"
-    )
+    mean_mel_bias: bool = option(False, "initialize the output bias with the mean mel, which saves updates")
     pitch_method: str = option(
         "praat",
-        "estimates the pitch of recordings",
+        "pitch estimator for recordings",
         choices=ESTIMATORS,
         variable="PITCH_METHOD",
         published=("--pitch-online-method",),
     )
     pitch_cache: Path | None = option(
-        None,
-        f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)",
-        names=("--pitch-online-dir",),
+        None, f"folder of the cached pitch (default: {PITCH_CACHE} in the dataset)", names=("--pitch-online-dir",)
     )
-    alignment_priors: Path | None = option(
-        None, "folder of the alignment's priors of extract_mels.py --save-alignment-priors (default: compute them)"
-    )
-    load_pitch_from_disk: bool = option(
-        False, "refuse lists that do not name the pitch, instead of estimating it", variable="LOAD_PITCH_FROM_DISK"
-    )
+    load_pitch_from_disk: bool = option(False, "require a pitch column in the lists", variable="LOAD_PITCH_FROM_DISK")
     dataset_path: Path = Path()
     training_files: Sequence[Path] = ()
     seed: int = 0
@@ -136,17 +123,9 @@ class InferenceOptions:
     pitch_transform_shift: float | None = option(
         None, "raise or lower the pitch", least=LIMITS["pitch_shift"][0], most=LIMITS["pitch_shift"][1], metavar="HZ"
     )
-    pitch_transform_custom: Path | None = option(None, _CUSTOM.format("pitch"), const=EXAMPLES, metavar="FILE")
-    energy_transform_flatten: bool = option(False, "flatten the energy to each phrase's mean")
-    energy_transform_invert: bool = option(False, "mirror the energy at each phrase's mean")
-    energy_transform_amplify: float | None = option(
-        None, "scale the energy's distance from each phrase's mean", least=-10, most=10, metavar="FACTOR"
-    )
-    energy_transform_shift: float | None = option(
+    pitch_transform_custom: Path | None = option(
         None,
-        "add to the energy, log(1 + norm of a log-mel frame): less is louder",
-        least=-100,
-        most=100,
-        metavar="NUMBER",
+        f"only apply pitch_transform_custom of a Python FILE, which is run (default: {EXAMPLE.name})",
+        const=EXAMPLE,
+        metavar="FILE",
     )
-    energy_transform_custom: Path | None = option(None, _CUSTOM.format("energy"), const=EXAMPLES, metavar="FILE")

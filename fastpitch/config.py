@@ -9,10 +9,7 @@ from common.options import check_options, option
 
 @dataclass(frozen=True)
 class ModelConfig(Architecture):
-    """FastPitch's architecture; the names are those of the published checkpoints' configurations.
-
-    The defaults are version 1.0's; ``learned_alignment`` (and optionally ``energy_conditioning``) make it version 1.1.
-    """
+    """FastPitch's architecture, by published names; ``learned_alignment`` makes version 1.0 version 1.1."""
 
     n_mel_channels: int = 80
     symbol_type: str = "char"  # as TextConfig.input_type; pf: vectors of phonological features instead of ids
@@ -47,29 +44,21 @@ class ModelConfig(Architecture):
     pitch_predictor_n_layers: int = option(2, "convolutions of the pitch predictor", least=1)
     pitch_embedding_kernel_size: int = option(3, "kernel size of the pitch embedding", least=1, odd=True)
     learned_alignment: bool = option(
-        False,
-        "learn the durations, from recordings (or their features) and transcripts alone",
-        negatable=True,
-        variable="LEARNED_ALIGNMENT",
+        False, "learn durations from recordings and transcripts", negatable=True, variable="LEARNED_ALIGNMENT"
     )
-    energy_conditioning: bool = option(
-        False, "predict the energy of each symbol, and speak with it", negatable=True, variable="ENERGY"
-    )
+    energy_conditioning: bool = option(False, "predict the energy of symbols", negatable=True, variable="ENERGY")
     energy_predictor_kernel_size: int = option(3, "kernel size of the energy predictor", least=1, odd=True)
     energy_predictor_filter_size: int = option(256, "filters of the energy predictor", least=1)
     p_energy_predictor_dropout: float = option(0.1, "dropout of the energy predictor", least=0, below=1)
     energy_predictor_n_layers: int = option(2, "convolutions of the energy predictor", least=1)
     energy_embedding_kernel_size: int = option(3, "kernel size of the energy embedding", least=1, odd=True)
     adversarial: bool = option(
-        False,
-        "train against a discriminator of mels, too, which makes them sharper; also from a voice trained without it",
-        negatable=True,
-        variable="ADVERSARIAL",
+        False, "also train against a discriminator of mels, for sharper mels", negatable=True, variable="ADVERSARIAL"
     )
     n_speakers: int = 1
     speaker_emb_weight: float = option(1.0, "scale of the speaker embedding", least=-1e6, most=1e6)
-    pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalized by its own mean and deviation
-    mask_convolutions: bool = True  # False: convolutions read what earlier ones left in padding, as the original's
+    pitch_statistics_per_speaker: bool = False  # normalize the pitch of each speaker by its own statistics
+    mask_convolutions: bool = True  # False: convolutions read padding, as the original's
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -1,5 +1,6 @@
-"""FastPitch's training data: mels, pitch, text and maybe durations of a list, and batches of them."""
+"""FastPitch's training data: lists, and their mels, pitch, text, speakers and optional durations."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,28 +15,37 @@ from torch.utils.data import DataLoader
 from common.audio.pitch import statistics
 from common.audio.pitch_cache import PitchCache
 from common.config import AudioConfig
-from common.data.features import check_stored, feature_name, frames_of_tokens, load_feature, load_fractions, shape_error
-from common.data.filelist import FilelistEntry, Filelists
+from common.data.features import check_stored, feature_name, frames_of_tokens, load_feature, shape_error
+from common.data.filelist import SPEAKER_NUMBER, FilelistEntry, Filelists, first_fields, paths_of, read_filelist
 from common.data.loader import batches_of, loader_processes
 from common.data.text_mel import TextMelDataset
 from common.distributed import Gather, Ranks
-from common.errors import InputError
+from common.errors import InputError, shown
+from common.files import read_text
 from common.nn.alignment import interpolated_prior
 from common.text.config import TextConfig
 from common.text.options import TextOptions
+from common.text.symbols import canonical_phone, get_symbol_table
+from common.text.teacher import TEACHER
 from common.torch_file import load_tensor
 from fastpitch.aligner import check_alignable
 from fastpitch.arg_parser import PITCH_CACHE, TrainingOptions
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch, FastPitchBatch
-from fastpitch.training_list import RECORDINGS_WITH_PITCH, WITH_DURATIONS, columns_of, read_list, speaker_id
+
+WITH_DURATIONS = ("mel", "durations", "pitch", "text")
+FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
+RECORDINGS = ("wav", "text")
+RECORDINGS_WITH_PITCH = ("wav", "pitch", "text")
+_LEARNED = (RECORDINGS, RECORDINGS_WITH_PITCH, FEATURES)  # with a learned alignment
+FOLDERS = {"mel": "mels", "durations": "durations", "pitch": "pitch_char"}  # where extract_mels.py writes a column
 
 
 class FastPitchDataset(TextMelDataset):
-    """Utterances of a list (`fastpitch.training_list`).
+    """Utterances of a list, as `read_list` reads it.
 
-    Lists without durations have pitch in Hz: call `normalize_pitch_as` before the first utterance is loaded. InputError
-    as `TextMelDataset`, and for too many symbols, unknown speakers, and durations of symbols that epochs draw.
+    Lists without durations have pitch in Hz: call `normalize_pitch_as` before loading the first utterance. InputError
+    as `TextMelDataset`, and for too many symbols, unknown speakers, and durations of randomly drawn symbols.
     """
 
     def __init__(
@@ -53,20 +63,19 @@ class FastPitchDataset(TextMelDataset):
         self.has_durations = "durations" in entries[0].fields
         cache = options.pitch_cache or folder / PITCH_CACHE
         self._cache = PitchCache(cache, audio, options.pitch_method, options.pitch_range)
-        self._priors = options.alignment_priors
         self._window_seed = options.seed if training and model.adversarial else None
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=model.n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
             raise InputError(f"--p-arpabet {text.p_arpabet}: durations belong to fixed symbols; give 0 or 1")
-        if self.recorded:  # whose frames are known without reading them
+        if self.recorded:  # the number of frames is known without reading them
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
         if not self.has_durations and "pitch" in entries[0].fields:
             check_stored(folder, entries, column="pitch", audio=audio)
 
     def normalize_pitch_as(self, network: FastPitch) -> None:
-        """Normalize the pitch of frames by a network's statistics."""
+        """Normalize the pitch of frames with a network's statistics."""
         self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
 
     def utterance(self, index: int, tokens: Tensor) -> FastPitchBatch:
@@ -91,7 +100,7 @@ class FastPitchDataset(TextMelDataset):
         check_alignable(*size, where=self.name(index))
         which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
         normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
-        return batch(pitch_frames=normalized[None], prior=self._prior(index, size)[None])
+        return batch(pitch_frames=normalized[None], prior=interpolated_prior(*size).float()[None])
 
     def draw(self, index: int, *, epoch: int) -> FastPitchBatch:
         drawn: FastPitchBatch = super().draw(index, epoch=epoch)
@@ -100,19 +109,8 @@ class FastPitchDataset(TextMelDataset):
         place = np.random.default_rng((self._window_seed, epoch, index, 2)).random(dtype=np.float32)
         return replace(drawn, window=torch.tensor([float(place)]))
 
-    def _prior(self, index: int, size: tuple[int, int]) -> Tensor:
-        """The prior (F, L) of an utterance, computed or stored; InputError for one of another size."""
-        if self._priors is None:
-            return interpolated_prior(*size).float()
-        entry = self.entries[index]
-        path = self._priors / f"{feature_name(entry.fields['wav' if self.recorded else 'mel'])}.pt"
-        prior = load_fractions(path, where=entry.where)
-        if prior.shape != size:
-            raise InputError(f"{path}: shape {tuple(prior.shape)}, expected {size}, frames and symbols ({entry.where})")
-        return prior
-
     def pitches(self, indices: Sequence[int]) -> list[np.ndarray]:
-        """Their pitch, as `mel_and_pitch`'s."""
+        """The pitch of utterances, as `mel_and_pitch` returns it."""
         return [self.mel_and_pitch(index)[1].double().numpy() for index in indices]
 
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
@@ -153,7 +151,7 @@ def teacher_forced_dataset(
     unknown_symbols: str,
     networks: Mapping[str, FastPitch],
 ) -> FastPitchDataset:
-    """The utterances of a list for `FastPitch.teacher_forced`; measures missing pitch statistics over it."""
+    """The utterances of a list for `FastPitch.teacher_forced`; missing pitch statistics are measured over it."""
     learned = config.learned_alignment and columns_of(filelist) != WITH_DURATIONS
     entries = read_list(dataset_path, filelist, learned_alignment=learned)
     reading = TextOptions(unknown_symbols=unknown_symbols)
@@ -166,17 +164,14 @@ def teacher_forced_dataset(
     return dataset
 
 
-_CHUNK = 16  # utterances a task of a worker
-
-
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
-    """Fill the unknown statistics (a deviation of 0) of a network; a speaker without voiced pitch gets those of all."""
+    """Measure the unknown statistics (a deviation of 0); a speaker without voiced pitch gets those of all."""
     if (network.pitch_std > 0).all():
         return
 
     def compute(indices: Sequence[int]) -> Iterator[np.ndarray]:
         numbers: Any = range(len(source))
-        loader = DataLoader(numbers, _CHUNK, sampler=indices, collate_fn=source.pitches, **loader_processes(n_workers))
+        loader = DataLoader(numbers, 16, sampler=indices, collate_fn=source.pitches, **loader_processes(n_workers))
         for chunk in batches_of(loader):
             yield from chunk
 
@@ -187,3 +182,101 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
         found = statistics(own) if own and len(network.pitch_std) > 1 else overall
         network.pitch_mean[speaker] = found.mean
         network.pitch_std[speaker] = found.std
+
+
+def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bool) -> list[FilelistEntry]:
+    """The lines of lists with the same columns.
+
+    If durations are needed, a list of recordings is read as that of their features in the dataset's folder. Raises
+    InputError if lists are malformed or differ, don't suit ``learned_alignment``, or lack features.
+    """
+    entries: list[FilelistEntry] = []
+    for path in paths_of(filelists):
+        columns, fitting = columns_of(path), _LEARNED if learned_alignment else (WITH_DURATIONS, RECORDINGS)
+        if columns not in fitting:
+            wanted = " or ".join(map("|".join, fitting))
+            wanted += "" if learned_alignment else "; without durations, add --learned-alignment"
+            raise InputError(f"{path}: has the columns {'|'.join(columns)}, expected {wanted}")
+        more = read_filelist(path, columns=columns, optional=("speaker",))
+        if columns == RECORDINGS and not learned_alignment:
+            more = [_with_features(entry, dataset_path) for entry in more]
+        if entries and [*more[0].fields] != [*entries[0].fields]:
+            kinds = ["|".join(entry.fields) for entry in (more[0], entries[0])]
+            raise InputError(f"{more[0].where}: {kinds[0]}, but {entries[0].where} has {kinds[1]}; expected the same")
+        entries += more
+    return entries
+
+
+def columns_of(filelist: Path) -> tuple[str, ...]:
+    """The columns of a list except the speaker's, by its first line."""
+    fields = first_fields(filelist)[:3]
+    n_features = sum(field.endswith(".pt") for field in fields)
+    if not fields[0].endswith(".pt"):
+        return RECORDINGS_WITH_PITCH if n_features else RECORDINGS
+    return WITH_DURATIONS if n_features == 3 else FEATURES
+
+
+def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
+    """A recording's features in its place, and the phones of its TextGrid if the durations are theirs."""
+    words = dict(entry.fields)
+    wav = words.pop("wav")
+    paths = {column: f"{folder}/{feature_name(wav)}.pt" for column, folder in FOLDERS.items()}
+    if missing := [path for path in paths.values() if not (dataset_path / path).is_file()]:
+        advice = "make them by extract_mels.py --extract-mels --extract-durations --extract-pitch-char"
+        advice += ", or add --learned-alignment"
+        raise InputError(f"{entry.where}: {wav} has no {', '.join(missing)} in {dataset_path}; {advice}")
+    durations = dataset_path / paths["durations"]
+    if (phones := durations.with_suffix(".txt")).is_file() and not durations.with_name(TEACHER).is_file():
+        words["text"] = read_text(phones)
+    return FilelistEntry(paths | words, entry.where)
+
+
+def with_labels(text: TextConfig, entries: Sequence[FilelistEntry], dataset_path: Path) -> TextConfig:
+    """Add an aligner's labels that the symbol set lacks, such as "tʃ", unless the durations are those of letters."""
+    if text.of_transcripts.g2p is not None:
+        return text
+    table = get_symbol_table(text.symbol_set, text.labels)
+    new: set[str] = set()
+    for entry in entries:
+        phones = canonical_phone(entry.fields["text"]).split()
+        unknown = {phone for phone in phones if phone not in table}
+        if unknown and not new:
+            durations = load_tensor(dataset_path / entry.fields["durations"], where=entry.where)
+            if len(durations) != len(phones):
+                return text
+        new |= unknown
+    return replace(text, labels=(*text.labels, *sorted(new)))
+
+
+def speaker_names(
+    entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Names of the speakers in a training list in order of their ids; empty if lines have none, or numbers as ids.
+
+    With ``n_speakers``, numbers are ids, and 1 ignores the column. ``known`` names, of the initial voice, come first.
+    Raises InputError for more than ``n_speakers``.
+    """
+    values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
+    if n_speakers is not None and not known and (n_speakers == 1 or all(map(SPEAKER_NUMBER.fullmatch, values))):
+        return ()
+    new = sorted(values - set(known), key=lambda one: (int(one) if SPEAKER_NUMBER.fullmatch(one) else math.inf, one))
+    names = (*known, *new)
+    if n_speakers is not None and len(names) > n_speakers:
+        raise InputError(f"--n-speakers {n_speakers}: there are {len(names)} speakers {shown(names)}; leave it out")
+    return names
+
+
+def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -> int | None:
+    """The speaker's id in a line, None for a model of one voice; raises InputError if it is missing or unknown."""
+    value = entry.fields.get("speaker")
+    if n_speakers == 1 and (not names or value is None):
+        return None
+    if value is None:
+        raise InputError(f"{entry.where}: no speaker column; expected {'|'.join(entry.fields)}|speaker")
+    if value in names:
+        return names.index(value) if n_speakers > 1 else None
+    if names:
+        raise InputError(f"{entry.where}: speaker {value!r}, expected one of {shown(names)}")
+    if not SPEAKER_NUMBER.fullmatch(value) or int(value) >= n_speakers:
+        raise InputError(f"{entry.where}: speaker {value!r}, expected a number from 0 to {n_speakers - 1}")
+    return int(value)

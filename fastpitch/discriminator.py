@@ -1,4 +1,4 @@
-"""What FastPitch's mel-spectrograms are trained against, so that they are as sharp as recordings'."""
+"""A discriminator of mel-spectrograms, which makes FastPitch's as sharp as recordings'."""
 
 import torch
 import torch.nn.functional as F
@@ -8,16 +8,13 @@ from common.nn.discriminators import Discriminator, DiscriminatorOutput
 from common.nn.layers import mask_from_lengths, scale_log_mel
 from common.nn.weight_norm import WeightNormConv2d
 
-WINDOW = 64  # frames that are scored of an utterance, from a random place
+WINDOW = 64  # frames of an utterance that are scored, from a random position
 _CHANNELS = (32, 64, 128, 128)
 _STRIDES = ((2, 1), (2, 2), (2, 2), (1, 1))  # mel channels, frames
 
 
 class MelDiscriminator(Discriminator):
-    """Scores patches of a mel-spectrogram: near 1 for recordings, near 0 for what a network predicts.
-
-    Source: the patch discriminators of arXiv:1611.07004, with the least-squares losses of HiFi-GAN (arXiv:2010.05646).
-    """
+    """Scores patches of a mel-spectrogram (arXiv:1611.07004): near 1 for recordings, near 0 for predictions."""
 
     slope = 0.2
 
@@ -35,7 +32,7 @@ class MelDiscriminator(Discriminator):
 
 
 def cut_windows(mel: Tensor, lengths: Tensor, places: Tensor) -> Tensor:
-    """Windows from ``places`` (B,), 0 to 1, of valid frames of mel (B, n_mels, F), zero-padded: (B, n_mels, WINDOW)."""
+    """Windows at ``places`` (B,), 0 to 1, of valid frames of mel (B, n_mels, F), zero-padded: (B, n_mels, WINDOW)."""
     starts = (places * ((lengths - WINDOW).clamp(min=0) + 1)).long()
     frames = starts.unsqueeze(1) + torch.arange(WINDOW, device=mel.device)
     valid = mask_from_lengths(lengths, mel.size(2)).unsqueeze(1)

@@ -1,4 +1,4 @@
-"""FastPitch as a function of tensors alone, for exported files, and such a file in place of the network."""
+"""FastPitch as a function of tensors, for exported files, and the network that runs such a file."""
 
 from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
@@ -15,12 +15,11 @@ from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from fastpitch.config import ModelConfig
 from fastpitch.model import FastPitch
-from fastpitch.prosody import whole_frames
-from fastpitch.prosody_transforms import SpeakerPitch
+from fastpitch.prosody import SpeakerPitch, whole_frames
 
 
 class _RowConvolution(nn.Module):
-    """A convolution of images of one row: for those alone onnxruntime has its fast memory layouts."""
+    """A convolution of one-row images, for which onnxruntime has fast memory layouts."""
 
     def __init__(self, conv: nn.Conv1d) -> None:
         super().__init__()
@@ -33,16 +32,15 @@ class _RowConvolution(nn.Module):
 
 
 class _ProductConvolution(nn.Module):
-    """A convolution as one matrix product: neighbors are put together before it, or its terms are added after it.
+    """A convolution as one matrix product, which onnxruntime computes fast in 8-bit integers with dynamic scales.
 
-    onnxruntime's products of 8-bit integers whose scale is found at run time are fast, and its convolutions of such
-    are not.
+    Neighbors are concatenated before the product, or its terms are added afterwards, whichever is smaller.
     """
 
     def __init__(self, conv: nn.Conv1d) -> None:
         super().__init__()
         self.size, self.padding, self.n_out = conv.kernel_size[0], int(conv.padding[0]), conv.out_channels
-        self.adds_after = conv.out_channels < conv.in_channels  # whichever are fewer numbers
+        self.adds_after = conv.out_channels < conv.in_channels
         taps = conv.weight.detach().unbind(2)  # (n_out, n_in) each
         self.weight = nn.Parameter(torch.cat(taps, dim=0 if self.adds_after else 1).T.contiguous())
         assert conv.bias is not None
@@ -63,7 +61,7 @@ class _ProductConvolution(nn.Module):
 
 
 def with_onnx_convolutions(network: FastPitch, *, as_products: bool) -> FastPitch:
-    """A network of the same weights whose convolutions are convolutions of rows, or matrix products."""
+    """A network of the same weights whose convolutions are `_ProductConvolution` or `_RowConvolution`."""
     form = _ProductConvolution if as_products else _RowConvolution
     changed = deepcopy(network, {id(one): one for one in network.parameters()})
     for module in list(changed.modules()):
@@ -75,7 +73,7 @@ def with_onnx_convolutions(network: FastPitch, *, as_products: bool) -> FastPitc
 
 _NOT_GIVEN = float("nan")
 _SEED = 1234
-_COMPARED_LENGTHS = (20, 50, 80, 110)  # tokens of the utterances that a quantized file is compared by
+_COMPARED_LENGTHS = (20, 50, 80, 110)  # tokens of the utterances that compare a quantized file
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor | None]
 
 
@@ -84,7 +82,7 @@ def _frame_numbers(lengths: Tensor) -> Tensor:
 
 
 class ExportableFastPitch(nn.Module):
-    """FastPitch with all of its controls as tensors, in which NaN stands for what the network predicts."""
+    """FastPitch with all of its controls as tensors, in which NaN means that the network predicts the value."""
 
     mean: Tensor  # (1,) or (n_speakers,), of the pitch that the file takes
     std: Tensor
@@ -108,10 +106,7 @@ class ExportableFastPitch(nn.Module):
         energy: Tensor | None = None,
         speaker: Tensor | None = None,
     ) -> Outputs:
-        """tokens (B, L) or (B, L, C), lengths (B,); (B, L) pace, durations (frames), pitch (Hz, 0: unvoiced), energy;
-        max_duration (B,) frames, speaker (B,) -> mel (B, n_mels, F), lengths (B,), frames (B, L), predicted durations
-        (B, L), and pitch (Hz) and energy (B, L) that it is spoken with.
-        """
+        """Inputs and outputs as `_shapes`; durations in frames, pitch in Hz (0: unvoiced), max_duration in frames."""
         network = self.network
         mask = mask_from_lengths(lengths, pace.size(1))
         encoded, log_durations, predicted = network.encode(tokens, lengths, speaker)
@@ -140,7 +135,7 @@ class ExportableFastPitch(nn.Module):
 
 
 def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
-    """Statistics of a file's pitch, which is in Hz, or normalized where the network has none."""
+    """Statistics of a file's pitch, which is in Hz, or normalized if the network has none."""
     if bool((std > 0).all()):
         return mean.clone(), std.clone()
     return torch.zeros_like(mean), torch.ones_like(std)
@@ -172,7 +167,7 @@ def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
 
 
 def _numbers(network: FastPitch, config: ModelConfig) -> dict[str, Callable[[Tensor], Tensor]]:
-    """What makes random inputs, some of whose durations, pitch and energy are given, of normal numbers."""
+    """Functions that turn normal random numbers into inputs; some durations, pitch and energy are given."""
     uniform = torch.special.ndtr
 
     def given_here_and_there(values: Tensor) -> Tensor:
@@ -197,11 +192,12 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     """FastPitch as one part."""
     inputs, outputs = _shapes(config)
     made = _numbers(network, config)
-    # With durations mels have as many frames in 8 bits as in 32; pitch and energy are predicted.
-    predicted = dict.fromkeys(("pitch", "energy"), lambda values: torch.full_like(values, _NOT_GIVEN))
-    compared = random_examples(
-        inputs, made | predicted | {"durations": lambda values: (2 + 10 * torch.special.ndtr(values)).floor()}
-    )
+    # Given durations make mels in 8 bits as long as in 32; pitch and energy are predicted.
+    given: dict[str, Callable[[Tensor], Tensor]] = {
+        **dict.fromkeys(("pitch", "energy"), lambda values: torch.full_like(values, _NOT_GIVEN)),
+        "durations": lambda values: (2 + 10 * torch.special.ndtr(values)).floor(),
+    }
+    compared = random_examples(inputs, made | given)
 
     def onnx_form(quantized: bool) -> ExportableFastPitch:
         return ExportableFastPitch(with_onnx_convolutions(network, as_products=quantized)).eval()
@@ -223,26 +219,26 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         "pitch_mean": network.pitch_mean.tolist(),
         "pitch_std": network.pitch_std.tolist(),
         "pitch_unit": "Hz" if bool((network.pitch_std > 0).all()) else "normalized",
-        "not_given": "NaN in durations, pitch or energy: what the network predicts",
+        "not_given": "NaN in durations, pitch or energy: the network predicts the value",
     }
     return Exports((part,), description)
 
 
 class ExportedNetwork(SpeakerPitch):
-    """An exported FastPitch, which speaks as the network does."""
+    """An exported file of FastPitch in place of the network."""
 
     def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run, self._inputs = run, description["inputs"]
-        self.n_speakers, self.energy_conditioning = config.n_speakers, config.energy_conditioning
+        self.n_speakers = config.n_speakers
         self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
         self._graph = copy(self)  # with the statistics of the pitch that the file takes and gives
         self._graph.pitch_mean, self._graph.pitch_std = graph_statistics(self.pitch_mean, self.pitch_std)
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """Speak tokens (B, L) of ``lengths`` (B,). Pitch and energy to transform come from a run for one frame each."""
+        """Speak tokens (B, L) of ``lengths`` (B,); a pitch transform takes another run, to predict the pitch."""
         controls = Controls() if controls is None else controls
-        if "energy" not in self._inputs and (controls.energy is not None or controls.energy_transform is not None):
+        if "energy" not in self._inputs and controls.energy is not None:
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
         speakers, shape = self.speaker_ids(controls.speaker, tokens), tokens.shape[:2]
         unknown = torch.full(shape, _NOT_GIVEN, device=tokens.device)
@@ -259,21 +255,18 @@ class ExportedNetwork(SpeakerPitch):
         if speakers is not None:
             inputs["speaker"] = speakers
         inputs = {name: inputs[name] for name in self._inputs}
-        given = controls.pitch
+        given = normalized = controls.pitch
         if controls.pitch_hz is not None:
-            given = self.normalized_pitch(controls.pitch_hz, speakers)
-        predicted = None
+            given = normalized = self.normalized_pitch(controls.pitch_hz, speakers)
         if given is None and controls.pitch_transform is not None:
-            predicted = self._graph.normalized_pitch(self._predict(inputs)["spoken_pitch"], speakers)
-            predicted = controls.pitch_transform(predicted, lengths, *self.pitch_statistics(speakers))
-        if (normalized := given if predicted is None else predicted) is not None:
-            # Of what is given 0 is unvoiced; what a transform has made 0 is the mean.
+            # With one frame an utterance, so that the decoder takes no time.
+            one_frame = self._run(inputs | {"durations": torch.zeros(shape, device=tokens.device)})
+            normalized = self._graph.normalized_pitch(one_frame["spoken_pitch"], speakers)
+            normalized = controls.pitch_transform(normalized, lengths, *self.pitch_statistics(speakers))
+        if normalized is not None:
+            # A given pitch of 0 is unvoiced, a transformed one is the mean.
             hz = self._graph.pitch_in_hz(normalized, speakers)
             inputs["pitch"] = hz if given is None else hz * (given != 0)
-        if controls.energy_transform is not None:
-            energy = self._predict(inputs | {"energy": unknown})["spoken_energy"]
-            energy = controls.energy_transform(energy, lengths)
-            inputs |= {} if controls.energy is not None else {"energy": energy}
         out = self._run(inputs)
         if normalized is None:
             normalized = self._graph.normalized_pitch(out["spoken_pitch"], speakers)
@@ -288,7 +281,3 @@ class ExportedNetwork(SpeakerPitch):
             pitch_hz=pitch_hz if given is None else pitch_hz * (given != 0),
             decoded_energy=out.get("spoken_energy"),
         )
-
-    def _predict(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Run it for what it predicts, with one frame an utterance, so that the decoder takes no time."""
-        return self._run(inputs | {"durations": torch.zeros_like(inputs["durations"])})

@@ -1,4 +1,4 @@
-"""The networks of a new training: initial weights from another voice by name, and given pitch statistics."""
+"""Initialize a new training's networks: weights from another voice, and pitch statistics."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -20,11 +20,11 @@ from fastpitch.data_function import FastPitchDataset, measure_pitch
 from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch
 
-_MEAN_MEL_UTTERANCES = 256  # that a mean mel is taken of, about
-_CLIPS = 8  # of a new speaker, by which the known one who fits best is found
+_MEAN_MEL_UTTERANCES = 256  # utterances that a mean mel is computed from, about
+_CLIPS = 8  # clips of a new speaker that choose the best-fitting known one
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
-_OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")  # all others are in every FastPitch
+_OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class InitialVoice:
 
     @property
     def speaker_names(self) -> tuple[str, ...]:
-        """Names of its speakers in order of their ids; those that had numbers alone are named by these."""
+        """Names of its speakers in order of their ids; speakers without a name are called by their number."""
         names, n_speakers = self.text.speakers, self.config.n_speakers
         return names[:1] if n_speakers == 1 else (*names, *map(str, range(len(names), n_speakers)))
 
 
 def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
-    """The voice that a checkpoint holds; raises CheckpointError for one of another model, or of unknown symbols."""
+    """The voice in a checkpoint; raises CheckpointError for another model, or unknown symbols."""
     if checkpoint.model != "FastPitch":
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
-        raise CheckpointError(f"{path}: does not name its symbols, by which another voice takes their vectors")
+        raise CheckpointError(f"{path}: does not name its symbols, which fine-tuning needs")
     return InitialVoice(path, checkpoint.text, checkpoint, checkpoint.config)
 
 
@@ -81,56 +81,50 @@ def set_up_networks(
 
 
 def _find_pitch_statistics(options: TrainingOptions) -> Path:
-    """The statistics of the training lists, or the only ones of the dataset, whose lists may have been renamed."""
+    """The statistics of the training lists, or the only ones in the dataset, as lists may have been renamed."""
     named = [options.dataset_path / f"pitch_char_stats__{path.stem}.json" for path in options.training_files]
     found = [path for path in named if path.is_file()] or sorted(options.dataset_path.glob("pitch_char_stats__*.json"))
     if len({read_pitch_statistics(path) for path in found}) == 1:
         return found[0]
     there = f"differ: {', '.join(path.name for path in found)}" if found else "no such file"
-    raise InputError(
-        f"{named[0]}: {there}; name those of the voice with --pitch-mean-std-file, or make them by extract_mels.py "
-        "--extract-pitch-char"
-    )
+    advice = "give --pitch-mean-std-file, or run extract_mels.py --extract-pitch-char"
+    raise InputError(f"{named[0]}: {there}; {advice}")
 
 
 def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, speaking: Collection[str]) -> list[str]:
-    """Load the weights of a voice, EMA weights if there are any, into a new network of ``text``'s symbols and speakers.
+    """Load a voice's weights (EMA if it has them) into a new network with the symbols and speakers of ``text``.
 
-    A symbol or speaker that the voice knows keeps its vector; a new one gets the mean of the others. Speakers who are
-    not in ``speaking``, the training list's, keep their pitch statistics. Returns lines that say what is new; raises
-    CheckpointError where weights do not fit.
+    Known symbols and speakers keep their vectors; new ones get the mean of the others. Speakers who aren't in
+    ``speaking``, the training list's, keep their pitch statistics. Returns lines on what is new; raises CheckpointError
+    if weights don't fit.
     """
     given = (voice.checkpoint.ema or voice.checkpoint.networks)["fastpitch"]
     new = network.state_dict()
     parts_given, parts_new = ({key.split(".")[0] for key in weights} for weights in (given, new))
     absent = [part for part in _OPTIONAL_PARTS if part in parts_new - parts_given]
-    lines = [f"{part} is not in {voice.path} and begins with new weights" for part in absent]
+    lines = [f"{part} is not in {voice.path} and starts from new weights" for part in absent]
     left_out = set(_OPTIONAL_PARTS) - parts_new
     state = {key: value for key, value in given.items() if key.split(".")[0] not in left_out}
     state |= {key: value for key, value in new.items() if key.split(".")[0] in absent}
     before, after = TextFrontEnd(voice.text), TextFrontEnd(text)
     state[_SYMBOLS], new_symbols = rows_by_name(
-        given[_SYMBOLS],
-        after.symbols,
-        known=before.symbols,
-        what="symbols, from the mean of the others",
-        leave_out=before.padding_id,
+        given[_SYMBOLS], after.symbols, known=before.symbols, what="symbols", leave_out=before.padding_id
     )
     state[_SYMBOLS][after.padding_id] = 0.0
     lines += new_symbols
-    known, table = voice.speaker_names, state.pop(_SPEAKERS, None)
+    speakers, table = voice.speaker_names, state.pop(_SPEAKERS, None)
     if _SPEAKERS in new and table is not None:
-        unnamed = [""] * (len(new[_SPEAKERS]) - len(text.speakers))
-        state[_SPEAKERS], new_speakers = rows_by_name(table, [*text.speakers, *unnamed], known=known, what="speakers")
+        names = [*text.speakers, *[""] * (len(new[_SPEAKERS]) - len(text.speakers))]
+        state[_SPEAKERS], new_speakers = rows_by_name(table, names, known=speakers, what="speakers")
         lines += new_speakers
-    elif _SPEAKERS in new:  # a voice without a table speaks as with a vector of zeros
+    elif _SPEAKERS in new:  # zeros speak as the voice without a table does
         state[_SPEAKERS] = torch.zeros_like(new[_SPEAKERS])
-        lines.append(f"a table of {len(new[_SPEAKERS])} speakers begins with zeros")
+        lines.append(f"the vectors of {len(new[_SPEAKERS])} speakers start from zeros")
     for key in ("pitch_mean", "pitch_std"):
         state[key] = torch.zeros_like(new[key])  # not known
         for place, name in enumerate(text.speakers if len(new[key]) > 1 else ()):
-            if name in known and name not in speaking:
-                state[key][place] = given[key][known.index(name) if len(given[key]) > 1 else 0]
+            if name in speakers and name not in speaking:
+                state[key][place] = given[key][speakers.index(name) if len(given[key]) > 1 else 0]
     load_weights({"fastpitch": network}, {"fastpitch": state}, where=str(voice.path))
     return lines
 
@@ -145,10 +139,9 @@ def compute_statistics(
     initial: tuple[Path, Checkpoint] | None = None,
     new: bool = True,
 ) -> list[str]:
-    """Measure the pitch statistics that the network lacks over the training list, and normalize both lists by them.
+    """Measure unknown pitch statistics over the training list, and normalize both lists with them.
 
-    A ``new`` network's output layer may start from the mean mel, and new speakers from those of the voice to start
-    from; returns lines on these.
+    Also initializes the output bias and new speakers of a ``new`` network; returns lines on these.
     """
     network = networks["fastpitch"]
     if options.mean_mel_bias and new:
@@ -162,7 +155,7 @@ def compute_statistics(
 
 @torch.no_grad()
 def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
-    """Start the output layer's bias at the mean mel: coming down to log magnitudes from 0 takes a hundred updates."""
+    """Initialize the output bias with the mean mel, which saves about a hundred updates."""
     step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
     mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
     network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
@@ -170,9 +163,9 @@ def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
 
 @torch.no_grad()
 def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPitchDataset) -> list[str]:
-    """Give each new speaker the vector of the voice's speaker whose mel loss on their clips is least; returns lines.
+    """Give each new speaker the vector of the known speaker with the least mel loss on their clips; returns lines.
 
-    A voice of one speaker leaves no choice, and one without an aligner no teacher forcing.
+    Does nothing for a voice of one speaker, or without an aligner, which teacher forcing needs.
     """
     names, table = dataset.text.speakers, network.speaker_emb
     known = [place for place, name in enumerate(names) if name in voice.speaker_names]
@@ -191,6 +184,8 @@ def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPit
             losses[place] = float(sums_of_errors(network(spoken), spoken)["mel_loss"] / spoken.mel_lengths.sum())
         best = min(known, key=losses.__getitem__)
         table.weight[new] = table.weight[best]
-        lines.append(f"{shown(names[new])} starts from {shown(names[best])}, whose mel loss on the new clips is least")
+        lines.append(
+            f"{shown(names[new])} starts from {shown(names[best])}, who has the least mel loss on the new clips"
+        )
     network.train()
     return lines

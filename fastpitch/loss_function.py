@@ -1,4 +1,4 @@
-"""FastPitch's losses: mels, durations, pitch and energy, each a mean over what is valid, and those of the alignment."""
+"""FastPitch's losses of mels, durations, pitch, energy and the alignment, each a mean over valid elements."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,6 @@ _LABELS = {  # on stdout
     "unattended_tokens": "unattended",
 }
 _TERMS_PER_TOKEN = ("duration_predictor_loss", "pitch_loss", "energy_loss", "duration_error", "pitch_error")
-_TERMS_OF_ALIGNMENT = {"attn_loss", "kl_loss", "attention_diagonality", "unattended_tokens"}
 # Measured (docs/TRAINING.md): voices that speak have 0.20 to 0.52 and at most 4 %, wrong transcripts 0.05 and 6 to 9 %,
 # eight clips alone 0.16 and 16 to 35 %.
 ALIGNED = Aligned(diagonality=0.15, unattended=0.05)
@@ -38,47 +37,46 @@ ALIGNED = Aligned(diagonality=0.15, unattended=0.05)
 class FastPitchObjective(AdversarialObjective):
     """Squared error of mels, of log(1 + duration), of normalized pitch and of log(1 + energy) (FastPitch, section 2.2).
 
-    ``duration_error`` (frames) and ``pitch_error`` (normalized) are mean absolute errors, logged only. With a learned
-    alignment there are its forward sum, ``attn_loss``, a mean over utterances, and its binarization, ``kl_loss``, one
-    over frames. Validation adds two figures (`common.nn.alignment`): ``unattended_tokens``, the share of
-    tokens that no frame attends to most; and ``attention_diagonality``, a mean over utterances, of the attention
-    without its prior, which is diagonal before anything is learned.
+    ``duration_error`` (frames) and ``pitch_error`` (normalized) are mean absolute errors, logged only. A learned
+    alignment adds its forward sum, ``attn_loss``, a mean over utterances, and its binarization, ``kl_loss``, a mean
+    over frames. Validation adds ``unattended_tokens``, the share of tokens that are no frame's argmax, and
+    ``attention_diagonality``, a mean over utterances, of the attention without its prior, which is diagonal from the
+    start.
     """
 
     def __init__(
         self,
-        losses: LossScales | None = None,
+        scales: LossScales | None = None,
         *,
         energy: bool = False,
         alignment: bool = False,
         adversarial: bool = False,
     ) -> None:
         """Whether the model has energy conditioning, a learned alignment, and a discriminator of its mels."""
-        self._losses = scales = losses or LossScales()
-        absent = (set() if energy else {"energy_loss"}) | (set() if alignment else _TERMS_OF_ALIGNMENT)
-        own_weights = {
+        self._losses, self._has_alignment = scales or LossScales(), alignment
+        scales = self._losses
+        weights = {
             "mel_loss": 1.0,
             "duration_predictor_loss": scales.dur_predictor_loss_scale,
             "pitch_loss": scales.pitch_predictor_loss_scale,
-            "energy_loss": scales.energy_predictor_loss_scale,
-            "attn_loss": scales.attn_loss_scale,
-            "kl_loss": 0.0,  # of an epoch
         }
-        of_discriminator = {
-            "adversarial_loss": scales.adversarial_loss_scale,
-            "feature_loss": scales.feature_loss_scale,
-        }
+        shown = []
+        if energy:
+            weights["energy_loss"] = scales.energy_predictor_loss_scale
+        if alignment:
+            weights |= {"attn_loss": scales.attn_loss_scale, "kl_loss": 0.0}  # the second depends on the epoch
+            shown += ["attention_diagonality", "unattended_tokens"]
+        of_discriminator = {}
+        if adversarial:
+            of_discriminator = {"adversarial_loss": scales.adversarial_loss_scale}
+            of_discriminator["feature_loss"] = scales.feature_loss_scale
+            shown.append("d_loss")
         super().__init__(
-            "fastpitch",
-            {term: weight for term, weight in own_weights.items() if term not in absent},
-            of_discriminator if adversarial else {},
-            discriminators=("mel_discriminator",),
-            feature_scale=1.0,
+            "fastpitch", weights, of_discriminator, discriminators=("mel_discriminator",), feature_scale=1.0
         )
-        self._has_alignment = alignment
-        absent |= set() if adversarial else {"d_loss", *of_discriminator}
         self.aligned = ALIGNED if alignment else None
-        self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term not in absent})
+        shown += [*weights, *of_discriminator]
+        self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term in shown})
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         weights = super().weights(phase, epoch=epoch)
@@ -124,20 +122,19 @@ class FastPitchObjective(AdversarialObjective):
         return networks["fastpitch"].misfits if self._has_alignment else None
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
-        network = networks["fastpitch"]
-        out = network(batch)
-        return [_example(network, out, batch, index) for index in example_indices(batch)]
+        out = networks["fastpitch"](batch)
+        return [_example(networks["fastpitch"], out, batch, index) for index in example_indices(batch)]
 
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> FastPitchObjective:
     """The objective with the given loss scales, for the parts that the model has."""
-    energy, alignment = options.architecture.energy_conditioning, options.architecture.learned_alignment
-    adversarial = options.architecture.adversarial
-    return FastPitchObjective(options.losses, energy=energy, alignment=alignment, adversarial=adversarial)
+    model = options.architecture
+    parts = {"energy": model.energy_conditioning, "alignment": model.learned_alignment}
+    return FastPitchObjective(options.losses, **parts, adversarial=model.adversarial)
 
 
 def sums_of_errors(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
-    """Sums over the valid elements of a batch, of the terms that each FastPitch has, always float32."""
+    """Sums over the valid elements of a batch, float32, of the terms that every FastPitch has."""
     assert out.target_durations is not None
     frame_mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2)).unsqueeze(1)
     mel_errors = (out.mel.float() - batch.mels) * frame_mask
@@ -163,21 +160,15 @@ def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, in
     assert out.target_durations is not None and out.pitch is not None and out.target_pitch is not None
     durations = out.target_durations[index, :n_tokens].cpu()
 
-    def over_frames(**values: Tensor | None) -> dict[str, Tensor]:
-        """Rows of what has one value a token, as values a frame."""
-        return {
-            name: cut(rows, index, n_tokens).repeat_interleave(durations)
-            for name, rows in values.items()
-            if rows is not None
-        }
+    def over_frames(values: Tensor) -> Tensor:
+        """A row of one value a token (B, L) as values of frames (F,)."""
+        return cut(values, index, n_tokens).repeat_interleave(durations)
 
     voiced = out.target_pitch != 0  # elsewhere there is no pitch to learn
     pairs = {"target": out.target_pitch, "predicted": out.pitch}
-    pitch = over_frames(**{k: network.pitch_in_hz(v, batch.speakers) * voiced for k, v in pairs.items()})
-    curves = {
-        "energy": over_frames(target=out.target_energy, predicted=out.energy),
-        "duration (frames)": over_frames(target=out.target_durations, predicted=out.durations),
-    }
-    curves = {name: values for name, values in curves.items() if values}
+    pitch = {name: over_frames(network.pitch_in_hz(one, batch.speakers) * voiced) for name, one in pairs.items()}
+    curves = {}
+    if out.energy is not None and out.target_energy is not None:
+        curves["energy"] = {"target": over_frames(out.target_energy), "predicted": over_frames(out.energy)}
     alignments = None if out.alignment is None else out.alignment.log_attention.exp()
     return text_mel_example(batch, index, out.mel, alignments, durations=durations, pitch=pitch, curves=curves)

@@ -1,7 +1,4 @@
-"""FastPitch: text to mel-spectrogram in parallel, with predicted pitch and durations (Lancucki 2021).
-
-Version 1.1, with a learned alignment and energy, is the same network with two more parts.
-"""
+"""FastPitch: text to mel-spectrogram in parallel, with predicted pitch and durations (Lancucki 2021)."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -21,6 +18,7 @@ from fastpitch.aligner import Alignment, ConvAttention, misfits
 from fastpitch.config import ModelConfig
 from fastpitch.discriminator import MelDiscriminator
 from fastpitch.prosody import (
+    SpeakerPitch,
     TemporalPredictor,
     durations_from_logs,
     energies_of_tokens,
@@ -28,30 +26,29 @@ from fastpitch.prosody import (
     regulate_length,
     whole_frames,
 )
-from fastpitch.prosody_transforms import SpeakerPitch
 from fastpitch.transformer import FFTransformer, TransformerConfig
 
 
 @dataclass(frozen=True)
 class FastPitchBatch(TextMelBatch):
-    """A batch with what durations, pitch and energy are learned from; zero after an utterance's length."""
+    """A batch with the targets of durations, pitch and energy; zero after an utterance's end."""
 
     durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model aligns
     pitch: Tensor | None = None  # (B, L) float32, normalized; with durations
     pitch_frames: Tensor | None = None  # (B, F) float32, normalized, 0 where unvoiced; without durations
     prior: Tensor | None = None  # (B, F, L) float32, of the alignment; without durations
     speakers: Tensor | None = None  # (B,) int64
-    window: Tensor | None = None  # (B,) float32 from 0 to 1: where the frames lie that a discriminator scores
+    window: Tensor | None = None  # (B,) float32 from 0 to 1: position of the frames that a discriminator scores
 
 
 @dataclass(frozen=True)
 class FastPitchOutput(MelOutput):
-    """The output of a training pass, and the targets that it was made with: (B, L), or None where there are none."""
+    """The output of a training pass with its targets: (B, L), or None if there are none."""
 
     target_durations: Tensor | None = None  # int64, frames
     target_pitch: Tensor | None = None  # normalized
     target_energy: Tensor | None = None  # as ``energy``
-    alignment: Alignment | None = None  # that the target durations come from, where the model aligned
+    alignment: Alignment | None = None  # the source of the target durations, if the model aligned
 
 
 class FastPitch(SpeakerPitch, nn.Module):
@@ -61,8 +58,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         super().__init__()
         width = config.symbols_embedding_dim
         self.mask_convolutions = config.mask_convolutions
-        self.n_speakers, self.energy_conditioning = config.n_speakers, config.energy_conditioning
-        self.speaker_emb_weight = config.speaker_emb_weight
+        self.n_speakers, self.speaker_emb_weight = config.n_speakers, config.speaker_emb_weight
         if config.symbol_type == "pf":
             embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
         else:
@@ -98,7 +94,7 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.jit.export
     def add_pitch(self, encoded: Tensor, token_lengths: Tensor, pitch: Tensor) -> tuple[Tensor, Tensor | None]:
-        """encoded (B, L, C), pitch (B, L) normalized -> encoded (B, L, C), and the energy (B, L) predicted from it."""
+        """encoded (B, L, C), normalized pitch (B, L) -> encoded (B, L, C), predicted energy (B, L)."""
         mask = mask_from_lengths(token_lengths, pitch.size(1))
         if self.mask_convolutions:
             pitch = pitch * mask
@@ -134,8 +130,7 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.jit.unused
     def forward(self, batch: FastPitchBatch, *, pace: float = 1.0, max_duration: float = 75.0) -> FastPitchOutput:
-        """Mels (B, n_mels, F) of a batch's texts, padded as its own, with its durations, pitch and energy, or predicted
-        ones.
+        """Mels (B, n_mels, F) of a batch, with its durations, pitch and energy, or predicted ones.
 
         A model with an aligner aligns a batch without durations.
         """
@@ -143,8 +138,7 @@ class FastPitch(SpeakerPitch, nn.Module):
         predicted_durations = durations_from_logs(log_durations, max_duration)
         durations, pitch, energy, alignment = batch.durations, batch.pitch, None, None
         if durations is None and self.attention is not None:
-            embedded = self.encoder.word_emb(batch.tokens)
-            alignment = self.attention(batch.mels, batch.mel_lengths, embedded, batch.token_lengths, batch.prior)
+            alignment = self._align(batch, batch.prior)
             durations = alignment.durations
         if pitch is None and batch.pitch_frames is not None and durations is not None:
             pitch = means_over_tokens(batch.pitch_frames, durations)
@@ -156,27 +150,19 @@ class FastPitch(SpeakerPitch, nn.Module):
         frames = whole_frames((predicted_durations if durations is None else durations).float() / pace)
         decoded_energy = predicted_energy if energy is None else energy
         mel, lengths = self.decode(encoded, batch.token_lengths, decoded_energy, frames, batch.mels.size(2))
-        return FastPitchOutput(
-            mel,
-            lengths,
-            predicted_durations,
-            frames,
-            predicted_pitch,
-            predicted_energy,
-            log_durations,
-            target_durations=durations,
-            target_pitch=pitch,
-            target_energy=energy,
-            alignment=alignment,
-        )
+        predicted = predicted_durations, frames, predicted_pitch, predicted_energy, log_durations
+        targets = {"target_durations": durations, "target_pitch": pitch, "target_energy": energy}
+        return FastPitchOutput(mel, lengths, *predicted, **targets, alignment=alignment)
+
+    def _align(self, batch: FastPitchBatch, prior: Tensor | None) -> Alignment:
+        assert self.attention is not None, "there is an aligner"
+        embedded = self.encoder.word_emb(batch.tokens)
+        return self.attention(batch.mels, batch.mel_lengths, embedded, batch.token_lengths, prior)
 
     @torch.no_grad()
     def misfits(self, batch: FastPitchBatch) -> Tensor:
-        """How badly each utterance's transcript fits its recording, by the aligner: (B,) (`fastpitch.aligner`)."""
-        assert self.attention is not None, "only a voice with a learned alignment is asked"
-        embedded = self.encoder.word_emb(batch.tokens)
-        alignment = self.attention(batch.mels, batch.mel_lengths, embedded, batch.token_lengths, None)
-        return misfits(alignment, batch.mel_lengths)
+        """How badly each transcript fits its recording, by the aligner: (B,) (`fastpitch.aligner.misfits`)."""
+        return misfits(self._align(batch, None), batch.mel_lengths)
 
     @torch.no_grad()
     def align(self, tokens: Tensor, mel: Tensor) -> Tensor | None:
@@ -192,7 +178,7 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.no_grad()
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """Speak tokens (B, L) of ``lengths`` (B,), each as if alone; InputError for what the model lacks."""
+        """Speak tokens (B, L) of ``lengths`` (B,), each as if alone; InputError for controls that the model lacks."""
         controls = Controls() if controls is None else controls
         speakers = self.speaker_ids(controls.speaker, tokens)
         given_pitch = controls.pitch
@@ -208,30 +194,19 @@ class FastPitch(SpeakerPitch, nn.Module):
         if given_pitch is not None:
             pitch_hz = self.pitch_in_hz(given_pitch.double(), speakers) * (given_pitch != 0)
         encoded, energy = self.add_pitch(encoded, lengths, pitch if given_pitch is None else given_pitch)
-        if energy is None and (controls.energy is not None or controls.energy_transform is not None):
+        if energy is None and controls.energy is not None:
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
-        if energy is not None and controls.energy_transform is not None:
-            energy = controls.energy_transform(energy, lengths)
         decoded_energy = energy if controls.energy is None else controls.energy
         n_frames = None
         if controls.frame_step > 1:
             n_frames = -(-int(frames.sum(1).max()) // controls.frame_step) * controls.frame_step
         mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, n_frames)
-        return MelOutput(
-            mel,
-            mel_lengths,
-            durations,
-            frames,
-            pitch,
-            energy,
-            log_durations,
-            pitch_hz=pitch_hz,
-            decoded_energy=decoded_energy,
-        )
+        spoken = {"pitch_hz": pitch_hz, "decoded_energy": decoded_energy}
+        return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations, **spoken)
 
 
 def to_torchscript(network: FastPitch) -> FastPitch:
-    """A FastPitch of the same weights whose ``infer`` calls TorchScript, for any batch size, length and controls."""
+    """A FastPitch of the same weights whose ``infer`` calls TorchScript."""
     script, scripted = torch.jit.script(network.eval()), copy(network)
     for step in ("encode", "add_pitch", "decode"):
         setattr(scripted, step, getattr(script, step))

@@ -17,7 +17,7 @@ from fastpitch.config import ModelConfig
 
 _BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # by the end of their keys
 _AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
-# FastPitch 1.0 stores no name of its symbol set, only the kind of input and how many symbols there are.
+# FastPitch 1.0 only stores the type of input and the number of symbols.
 _SYMBOL_SETS = {
     ("char", 148): "english_basic",
     ("char", 123): "english_basic_lowercase",
@@ -33,24 +33,20 @@ _SYMBOL_SETS = {
 def read_published(
     state: dict[str, Tensor], payload: dict[str, Any], *, path: Path, training: bool
 ) -> Checkpoint | None:
-    """Layout of FastPitch's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler; None for
-    a file of another layout, by its keys.
+    """Read FastPitch's train.py's layout: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler.
 
-    Version 1.1 adds train_setup, the options it was trained with; its keys show the learned alignment. Raises
-    CheckpointError where there is no configuration.
+    Version 1.1 adds train_setup, its options. None for another layout; CheckpointError without a configuration.
     """
     if not {"encoder.word_emb.weight", "duration_predictor.fc.weight"} <= state.keys():
         return None
     if payload.get("config") is None:
-        raise CheckpointError(
-            f"{path}: FastPitch's weights without their configuration; give it as JSON: "
-            "bash scripts/convert_checkpoint.sh SOURCE TARGET --config config.json"
-        )
+        advice = "give it as JSON: bash scripts/convert_checkpoint.sh SOURCE TARGET --config config.json"
+        raise CheckpointError(f"{path}: FastPitch's weights without their configuration; {advice}")
     config = {"symbol_type": "char"} | payload["config"]  # NVIDIA's versions read characters alone
     config["learned_alignment"] = any(key.startswith("attention.") for key in state)
     setup, ema = payload.get("train_setup") or {}, payload.get("ema_state_dict")
     text = _text_config(setup, config["symbol_type"], config["n_symbols"])
-    if text is not None and (setup or config["learned_alignment"]):  # version 1.1, which reads by cleaners of its own
+    if text is not None and (setup or config["learned_alignment"]):  # version 1.1 has its own cleaners
         text = replace(text, cleaners=cleaners_of_1_1(text.cleaners))
     recorded = {"n_mels": config["n_mel_channels"]} | {key: setup[key] for key in _AUDIO_FIELDS if key in setup}
     audio = from_plain(AudioConfig, recorded, where=f"{path}: train_setup", error=CheckpointError)
@@ -67,10 +63,9 @@ def read_published(
 
 
 def _text_config(setup: dict[str, Any], symbol_type: str, n_symbols: int) -> TextConfig | None:
-    """The text front end that FastPitch 1.1 stores with its weights, or else one that fits; None where no symbol set
-    has that many symbols.
+    """The text front end stored by FastPitch 1.1, else one that fits; None if no symbol set has that many symbols.
 
-    The dictionary and the heteronyms of 1.1 are not in the checkpoint: the toolkit's take their place.
+    1.1's dictionary and heteronyms aren't in its checkpoints; the toolkit's replace them.
     """
     if symbol_type == "pf":
         return TextConfig(input_type="pf", symbol_set="", cleaners=())
@@ -92,11 +87,11 @@ def _text_config(setup: dict[str, Any], symbol_type: str, n_symbols: int) -> Tex
 
 
 def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
-    """Where training stands, with the steps and settings that our LAMB has."""
+    """The training state, with the steps and settings of our LAMB."""
     training = training_state(payload, "fastpitch", state, buffers=_BUFFERS, iteration="iteration")
     saved = {} if training is None else training["optimizers"]["fastpitch"]
-    if saved and "amsgrad" not in saved["settings"]:  # LAMB, whose state leaves these two at the values they always had
+    if saved and "amsgrad" not in saved["settings"]:  # LAMB doesn't store these constants
         saved["settings"] |= {"clamp_value": 10.0, "debias": False}
         for values in saved["states"].values():
-            values["step"] = int(values["step"])  # the same for all, counted without asking the device
+            values["step"] = int(values["step"])  # counted on the host
     return training

@@ -1,4 +1,4 @@
-"""What FastPitch's options mean for a training: lists, mels, text, architecture and schedule."""
+"""Sets up a FastPitch training: lists, mels, text, architecture and schedule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any
 from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
 from common.data.filelist import FilelistEntry
-from common.errors import OptionError, shown
+from common.errors import shown
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
@@ -20,12 +20,12 @@ from common.training.optim import Optimization, inverse_sqrt_schedule
 from common.training.settings import MelSource, TrainingRequest, TrainingSetup, stored_mels
 from fastpitch.arg_parser import SIZES, TrainingOptions
 from fastpitch.config import ModelConfig
+from fastpitch.data_function import read_list, speaker_names, with_labels
 from fastpitch.fine_tuning import InitialVoice, compute_statistics, set_up_networks, voice_of
-from fastpitch.training_list import read_list, speaker_names, with_labels
 
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
-    """Architecture and text front end of the voice to start from, or what --size says, as defaults of the options."""
+    """Defaults of the options: architecture and text front end of the initial voice, or those of --size."""
     if initial is None:
         return SIZES[given["size"]]
     voice = voice_of(*initial)
@@ -35,15 +35,13 @@ def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | N
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Options of training; after the warm-up, if any, the rate is divided by sqrt(update), as published."""
+    """Set up a training, whose learning rate after the warm-up is divided by sqrt(update), as published."""
     run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
     learned = options.architecture.learned_alignment
-    if options.alignment_priors is not None and 0 < options.text.p_arpabet < 1:
-        raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
     known = () if voice is None else voice.speaker_names
     text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
-    if voice is not None and request.resumed is None:  # whose unknown symbols are dropped, but not a language
+    if voice is not None and request.resumed is None:  # unknown symbols are dropped, but another language is refused
         refuse_rewritten_letters({one.where: one.fields["text"] for one in entries}, text.of_transcripts)
     notes = []
     if voice is None and "durations" in entries[0].fields:
@@ -54,32 +52,25 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
             if unknown_symbols == "drop":
                 said += " --unknown-symbols drop"
                 options = replace(options, text=replace(options.text, unknown_symbols="drop"))
-            notes.append(f"text is read as {durations} says, whose durations are of the symbols of {said}")
+            notes.append(f"text is read as by the teacher of {durations}, whose durations are of the symbols of {said}")
     if voice is None and (of_phones := _read_as_phones(text, entries)) is not None:
         text = of_phones
-        notes.append(f"the lists are of phones: --input-type phone --symbol-set {text.symbol_set}")
+        notes.append(f"the lists have phones: --input-type phone --symbol-set {text.symbol_set}")
     text = replace(text, labels=() if voice is None else voice.text.labels)
     if text.input_type == "phone" and "durations" in entries[0].fields:
         validated = read_list(run.dataset_path, run.validation_files, learned_alignment=learned)
         text = with_labels(text, [*entries, *validated], run.dataset_path)
     if text.labels:
-        notes.append(f"{len(text.labels)} labels are symbols beyond symbol set {text.symbol_set}: {shown(text.labels)}")
+        notes.append(f"{len(text.labels)} labels are added to symbol set {text.symbol_set}: {shown(text.labels)}")
     audio = _mels(request, "wav" in entries[0].fields, voice)
     options = replace(options, architecture=_architecture(options, audio, text))
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
-    return TrainingSetup(
-        options,
-        audio,
-        text,
-        Optimization(schedule),
-        notes=notes,
-        set_up_networks=set_up_networks,
-        compute_statistics=compute_statistics,
-    )
+    setup = TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
+    return replace(setup, set_up_networks=set_up_networks, compute_statistics=compute_statistics)
 
 
 def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextConfig | None:
-    """The front end for lists of phones, as those of TextGrids are, where options do not say how text is read."""
+    """The front end for lists of phones, as of TextGrids, if no option says how text is read."""
     words = {word for entry in entries for word in canonical_phone(entry.fields["text"]).split()}
     is_default = text == TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers)
     if not is_default or not any(word in SILENCES or word[-1].isdigit() for word in words):
@@ -87,12 +78,12 @@ def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextC
     fitting = [name for name in ("arpabet", "ipa") if all(word in get_symbol_table(name) for word in words)]
     starts = (entry.fields["text"].partition(" ")[0] for entry in entries if "durations" in entry.fields)
     if EDGE_SILENCE in starts:
-        fitting.append("ipa")  # of an aligner, whose labels beyond the set are added
+        fitting.append("ipa")  # phones of an aligner; labels that the set lacks are added
     return replace(text, input_type="phone", symbol_set=fitting[0], cleaners=()) if fitting else None
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:
-    """What the mels are: as stored, or for recordings as the voice to start from or the corpus has them."""
+    """The mels: as stored, or for recordings as of the initial voice or the corpus."""
     stored = None if lists_recordings else stored_mels(request.run.dataset_path / "mels")
     if voice is None:
         return request.mels(stored)
@@ -119,7 +110,7 @@ def _architecture(options: TrainingOptions, audio: AudioConfig, text: TextConfig
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture of the options; ``base``, to resume from, says whether speakers share pitch statistics."""
+    """The architecture of the options; speakers share pitch statistics if they do in ``base``, which is resumed."""
     if base is None:
         return options.architecture
     return replace(options.architecture, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)

@@ -121,13 +121,13 @@ class TransformerLayer(nn.Module):
 
 
 class Packing:
-    """A padded batch (B, L, C) as a sequence (1, N, C) of its utterances, so that nothing is computed for padding.
+    """A padded batch (B, L, C) as one sequence (1, N, C), so that nothing is computed for padding.
 
-    ``gap`` rows of zeros follow each utterance, at least half a convolution's kernel.
+    ``gap`` rows of zeros, at least half a convolution's kernel, follow each utterance.
     """
 
     def __init__(self, mask: Tensor, *, gap: int) -> None:
-        """mask (B, L, 1) bool, True where valid; reading its lengths would synchronize with a GPU."""
+        """mask (B, L, 1) bool, True where valid; synchronizes with a GPU."""
         valid = mask.squeeze(2)
         lengths = valid.sum(1)
         ends = (lengths + gap).cumsum(0)
@@ -178,7 +178,7 @@ class FFTransformer(nn.Module):
 
     @torch.jit.unused
     def _packs(self, x: Tensor) -> bool:
-        """Whether to compute valid rows alone: on CPUs, where reading the lengths needs no synchronization."""
+        """Whether to pack, on CPUs only, where reading the lengths doesn't synchronize."""
         on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
         return self.mask_convolutions and on_cpu and x.size(0) > 1
 

@@ -75,8 +75,6 @@ def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[
     weights = dict(checkpoint.networks["jasper"])
     lines: list[str] = []
     for key in ("decoder.layers.0.weight", "decoder.layers.0.bias"):
-        weights[key], lines = rows_by_name(
-            weights[key], [*after, _BLANK], known=[*before, _BLANK], what="labels, from the mean of the others"
-        )
+        weights[key], lines = rows_by_name(weights[key], [*after, _BLANK], known=[*before, _BLANK], what="labels")
     config = replace(checkpoint.config, labels=after)
     return replace(checkpoint, networks={"jasper": weights}, config=config), lines

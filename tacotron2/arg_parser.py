@@ -21,11 +21,11 @@ class TrainingOptions:
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of Tacotron 2")
     load_mel_from_disk: bool = option(
-        False, "lists hold mels, as extract_mels.py writes them, instead of recordings", variable="LOAD_MEL_FROM_DISK"
+        False, "the lists name mels of extract_mels.py instead of recordings", variable="LOAD_MEL_FROM_DISK"
     )
     anneal_steps: tuple[int, ...] = option(
         (500, 1000, 1500),
-        "epochs after each of which the learning rate falls",
+        "epochs after which the learning rate falls",
         least=0,
         empty=True,
         metavar="EPOCHS",
@@ -34,24 +34,12 @@ class TrainingOptions:
     )
     anneal_factor: float | None = option(
         None,
-        f"of the learning rate then; {AMP_FACTOR} alternates between 0.3 and 0.1 of the last power of ten "
-        f"(default: {FACTOR}, with --amp {AMP_FACTOR})",
+        f"factor of the rate; {AMP_FACTOR} gives 0.3, 0.1, 0.03... (default: {FACTOR}, with --amp {AMP_FACTOR})",
         above=0,
         variable="ANNEAL_FACTOR",
     )
-    attention_warning_epochs: int = option(
-        50, "warn once if attention has not formed after so many epochs; 0: never", least=0
-    )
-    guided_attention_weight: float = option(
-        0.0,
-        "weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published",
-        least=0,
-    )
-    guided_attention_sigma: float = option(
-        0.2, "distance from the diagonal that is not penalized, as a fraction of the text", above=0
-    )
     disable_uniform_initialize_bn_weight: bool = option(
-        False, "start batch norm's weights at 1 instead of random numbers between 0 and 1"
+        False, "initialize batch norm's weights to 1 instead of uniformly between 0 and 1"
     )
     dataset_path: Path = Path()
     seed: int = 0
@@ -59,10 +47,10 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """How to decode; the defaults are those of the checkpoint."""
+    """How to decode; by default as the checkpoint says."""
 
     max_decoder_steps: int | None = option(
-        None, "frames after which a phrase is cut that the model has not ended; a warning names it", least=1
+        None, "frames after which a phrase that the model hasn't ended is cut, with a warning", least=1
     )
     gate_threshold: float | None = option(
         None, "probability, below 1, at which a phrase ends", least=1e-6, most=1 - 1e-6

@@ -11,9 +11,9 @@ from tacotron2.config import ModelConfig
 from tacotron2.layers import Attention, Linear
 from tacotron2.teacher_forcing import LoopWeights, run_loop
 
-PRENET_DROPOUT = 0.5  # at inference too: without it the decoder repeats the last frame instead of advancing in the text
+PRENET_DROPOUT = 0.5  # at inference too: without it the decoder repeats its last frame
 PRENET_LAYERS = 2
-MASK_CHUNK = 64  # steps for which prenet masks are drawn at once
+MASK_CHUNK = 64  # steps whose prenet masks are drawn at once
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Decoded:
 
 
 class PrenetMasks:
-    """Dropout masks for decoding, drawn from a seed: the same at each step for every utterance of any batch."""
+    """Seeded dropout masks for decoding, the same for every utterance of any batch."""
 
     def __init__(self, width: int, *, seed: int) -> None:
         self._width = width
@@ -35,7 +35,7 @@ class PrenetMasks:
     def draw(self, device: torch.device) -> Tensor:
         """The next steps' factors (steps, layers, 1, width), 0 or 1 / (1 - p)."""
         shape = (MASK_CHUNK, PRENET_LAYERS, 1, self._width)
-        # Drawn on the CPU in pieces of one size, so that they are the same on every device.
+        # Drawn on the CPU in chunks of one size, which gives every device the same.
         kept = torch.rand(shape, generator=self._generator) >= PRENET_DROPOUT
         return (kept / (1 - PRENET_DROPOUT)).to(device, non_blocking=True)
 
@@ -69,7 +69,7 @@ class Decoder(nn.Module):
         self.n_mels, memory_dim = config.n_mel_channels, config.encoder_embedding_dim
         n_states = config.decoder_rnn_dim + memory_dim
         self.n_recurrent = memory_dim + config.attention_rnn_dim  # inputs of the attention LSTM besides the prenet's
-        attention = Attention(config)  # the first to draw its weights, so that a seed gives the same as ever
+        attention = Attention(config)  # initialized first, so that seeds give the same weights as ever
         self.prenet = Prenet(self.n_mels, config.prenet_dim)
         self.attention_rnn = nn.LSTMCell(config.prenet_dim + memory_dim, config.attention_rnn_dim)
         self.attention_layer = attention
@@ -80,10 +80,9 @@ class Decoder(nn.Module):
         self.decoder_dropout = Dropout(config.p_decoder_dropout)
 
     def forward(self, memory: Tensor, padding: Tensor, frames: Tensor, masks: Tensor | None) -> Decoded:
-        """Teacher forcing: each step reads the previous one of the true ``frames`` (B, n_mels, F).
+        """Teacher forcing with ``frames`` (B, n_mels, F); memory (B, L, memory_dim), padding (B, L) bool.
 
-        memory (B, L, memory_dim), padding (B, L) bool; ``masks`` (F, layers, B or 1, prenet_dim) replace random
-        dropout.
+        ``masks`` (F, layers, B or 1, prenet_dim) replace random dropout.
         """
         previous = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), zeros before the first frame
         prenet, processed = self.prenet(previous, masks), self.attention_layer.memory_layer(memory)
@@ -105,7 +104,7 @@ class Decoder(nn.Module):
         return Decoded(mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1))
 
     def step_weights(self, dtype: torch.dtype) -> dict[str, Tensor]:
-        """The weights of a step by name, in one dtype, with what reads the same inputs joined (see `DecoderStep`)."""
+        """The weights of a step by name, in one dtype; those with the same inputs are joined (see `DecoderStep`)."""
         layer, first, second = self.attention_layer, self.attention_rnn, self.decoder_rnn
         weights = {
             "attention_rnn": torch.cat([first.weight_ih, first.weight_hh], 1),
@@ -127,7 +126,7 @@ class Decoder(nn.Module):
 
 
 class DecoderStep(nn.Module):
-    """A decoder's weights in one dtype, as far as a step needs them; ``forward`` computes the next frame."""
+    """A decoder's step with weights in one dtype; ``forward`` computes the next frame."""
 
     prenet_0: Tensor  # (prenet_dim, n_mels)
     prenet_1: Tensor  # (prenet_dim, prenet_dim)
@@ -168,11 +167,10 @@ class DecoderStep(nn.Module):
         processed_memory: Tensor,
         lengths: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """The gate's logit (B,), then all states of the next step, the frame first.
+        """The gate's logit (B,), then the states of the next step, the frame first.
 
-        prenet_masks (2, B or 1, prenet_dim), frame (B, n_mels), states (B, ...), attention weights and their sum so far
-        (B, L), memory (B, L, memory_dim), processed_memory (B, A, L), lengths (B,). Cells and attention weights are
-        float32, all else has the dtype of the weights.
+        prenet_masks (2, B or 1, prenet_dim), frame (B, n_mels), states (B, ...), attention weights and their sum
+        (B, L), memory (B, L, memory_dim), processed_memory (B, A, L), lengths (B,). Cells and weights are float32.
         """
         prenet = torch.relu(F.linear(frame, self.prenet_0)) * prenet_masks[0]
         prenet = torch.relu(F.linear(prenet, self.prenet_1)) * prenet_masks[1]
@@ -203,8 +201,8 @@ class DecoderStep(nn.Module):
 
 
 def apply_gates(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """An LSTM's output (B, H) and next cell (B, H): gates (B, 4 * H) before their activation, cell (B, H)."""
+    """An LSTM's output and next cell (B, H), from gates (B, 4 * H) before their activation and cell (B, H)."""
     raw = gates.to(cell.dtype)
-    input_gate, forget, _, output_gate = torch.sigmoid(raw).chunk(4, 1)  # one operation; the candidate's is not used
+    input_gate, forget, _, output_gate = torch.sigmoid(raw).chunk(4, 1)  # one operation; the third is unused
     cell = torch.addcmul(forget * cell, input_gate, torch.tanh(raw.chunk(4, 1)[2]))
     return (output_gate * torch.tanh(cell)).to(gates.dtype), cell

@@ -1,6 +1,6 @@
-"""Tacotron 2 in three parts as functions of tensors alone, for exported files, and such files in the network's place.
+"""Tacotron 2 in three parts as functions of tensors, for exported files, and the network that runs such files.
 
-The loop over the decoder's steps is not in the files: whoever runs them decides when to stop.
+The loop over the decoder's steps isn't in the files.
 """
 
 import functools
@@ -15,17 +15,16 @@ from common.config import AudioConfig
 from common.nn.layers import mask_from_lengths
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS, DecoderStep
-from tacotron2.inference import Inference, RunSteps, run_steps
 from tacotron2.layers import Postnet
-from tacotron2.model import Tacotron2
+from tacotron2.model import Inference, RunSteps, Tacotron2, run_steps
 
-# What a step hands to the next one: outputs next_..., inputs without it, which are zero before the first step.
+# A step's outputs next_... are the next step's inputs; they are zero before the first step.
 _STATES = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")
 _HISTORY = ("attention_weights", "attention_weights_sum")
 
 
 class ExportableEncoder(nn.Module):
-    """The encoder, with what the attention computes of its outputs alone."""
+    """The encoder and the attention's memory layer."""
 
     def __init__(self, network: Tacotron2) -> None:
         super().__init__()
@@ -38,7 +37,7 @@ class ExportableEncoder(nn.Module):
         mask: Tensor | None = None
         if self.mask_convolutions:
             mask = mask_from_lengths(lengths, tokens.size(1))
-        # Not packed: PyTorch's ONNX exporter warns of packed sequences, from C++, where nothing in Python silences it.
+        # Not packed, as PyTorch's ONNX exporter warns about packed sequences.
         memory = self.encoder.read_padded(self.encoder.convolve(self.embedding(tokens), mask), lengths)
         return memory, self.memory_layer(memory).transpose(1, 2).contiguous()
 
@@ -91,7 +90,7 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
 
 
 class ExportedNetwork(Inference):
-    """The parts of an exported Tacotron 2, which speak as the network does."""
+    """The exported parts of Tacotron 2 in place of the network."""
 
     def __init__(
         self, parts: Mapping[str, Runner], config: ModelConfig, description: dict[str, Any], device: torch.device

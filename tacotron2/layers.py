@@ -37,7 +37,7 @@ class ConvolutionBlock(nn.ModuleList):
         x = self[0](x)
         if mask is None:
             x = self[1](x)
-        elif torch.jit.is_scripting() or torch.jit.is_tracing():  # for inference, whose statistics need no mask
+        elif torch.jit.is_scripting() or torch.jit.is_tracing():  # at inference, statistics need no mask
             x = self[1](x) * mask.unsqueeze(1)
         else:
             norm = self[1]
@@ -91,14 +91,14 @@ class Encoder(nn.Module):
         """embedded (B, L, C), lengths (B,), mask (B, L) to hide padding by -> memory (B, L, C), zero at padding."""
         x = self.convolve(embedded, mask)
         if x.device.type != "cpu":
-            # cuDNN's LSTM computes in float16 under bfloat16's autocast, too, where small gradients become zero.
+            # Under autocast to bfloat16 cuDNN's LSTM computes in float16, where small gradients become zero.
             with torch.autocast(x.device.type, enabled=False):
                 return self.read_padded(x.float(), lengths).to(x.dtype)
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
 
     def convolve(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
-        """What the LSTM reads, (B, L, C), of the same."""
+        """The LSTM's inputs (B, L, C)."""
         x = embedded.transpose(1, 2)
         if mask is not None:
             x = x * mask.unsqueeze(1)
@@ -107,9 +107,9 @@ class Encoder(nn.Module):
         return x.transpose(1, 2)
 
     def read_padded(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), without lengths on the host, and for ONNX.
+        """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), without synchronizing, and for ONNX.
 
-        The backward direction reads utterances that are moved to end at the right, so that both reach the padding last.
+        The backward direction reads utterances aligned to the right, so that padding comes last.
         """
         n_batch, n_tokens, n_channels = x.shape
         position = torch.arange(n_tokens, device=x.device)

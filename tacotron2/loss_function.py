@@ -1,37 +1,26 @@
-"""Tacotron 2's losses: mels before and after the postnet, and the gate; and a warning when attention has not formed."""
+"""Tacotron 2's losses: mels before and after the postnet, and the gate."""
 
 import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn.alignment import diagonality, distance_from_diagonal, focus_rate
+from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
-from common.training.objective import (
-    Example,
-    LogStyle,
-    Networks,
-    Objective,
-    Phase,
-    Term,
-    cut,
-    example_indices,
-    text_mel_example,
-)
+from common.training import objective
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from common.training.verdict import Aligned
 from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import TrainingOutput
 
-FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
+_FORMED = 0.7  # diagonality of attention; below it, speech is unintelligible
 
 
 class Tacotron2Objective(Objective):
     """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
-    Each is a mean over valid frames; with ``mask_padding`` off over padding too, as in the original.
-    ``guided_attention_weight`` adds the attention away from the diagonal (Tachibana et al. 2018, arXiv:1710.08969,
-    section 4). Validation adds ``attention_diagonality`` and ``attention_focus``, means over utterances
-    (`common.nn.alignment`).
+    Each is a mean over valid frames; without ``mask_padding`` over padding too, as in the original. Validation adds
+    ``attention_diagonality``, a mean over utterances.
     """
 
     phases = (Phase("tacotron2", trains=("tacotron2",)),)
@@ -40,80 +29,50 @@ class Tacotron2Objective(Objective):
             "mel_loss": "mel loss",
             "mel_postnet_loss": "postnet loss",
             "gate_loss": "gate loss",
-            "guided_attention_loss": "guided attention loss",
             "attention_diagonality": "diagonality",
-            "attention_focus": "focus",
         },
         format="{:>6.3f}",
     )
-    aligned = Aligned(diagonality=FORMED)
+    aligned = Aligned(diagonality=_FORMED)
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
-        self._options, self._guide = options, options.guided_attention_weight
         self._mask_padding = options.architecture.mask_padding
-        self._warned = False  # that attention has not formed
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        guide = {"guided_attention_loss": self._guide} if self._guide else {}
-        return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0} | guide
+        return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0}
 
     def counts(self, phase: str, batch: Tacotron2Batch) -> dict[str, Tensor]:
         n_batch, n_mels, n_frames = batch.mels.shape
         frames = batch.mel_lengths.sum() if self._mask_padding else batch.mel_lengths.new_full((), n_batch * n_frames)
-        guide = {"guided_attention_loss": batch.mel_lengths.sum()} if self._guide else {}
-        return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames} | guide
+        return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames}
 
     def numerators(self, phase: str, networks: Networks, batch: Tacotron2Batch) -> dict[str, Tensor]:
-        return self._sums(networks["tacotron2"](batch), batch)
-
-    def _sums(self, out: TrainingOutput, batch: Tacotron2Batch) -> dict[str, Tensor]:
-        sums = sums_of_errors(out, batch, mask_padding=self._mask_padding)
-        if self._guide:
-            lengths = batch.token_lengths, batch.mel_lengths
-            away = distance_from_diagonal(out.alignments, *lengths, sigma=self._options.guided_attention_sigma)
-            sums["guided_attention_loss"] = away.sum()
-        return sums
+        return sums_of_errors(networks["tacotron2"](batch), batch, mask_padding=self._mask_padding)
 
     def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
         out = networks["tacotron2"](batch)
-        terms = self.terms(self._sums(out, batch), batch)
-        lengths = batch.token_lengths, batch.mel_lengths
-        for name, figure in (("attention_diagonality", diagonality), ("attention_focus", focus_rate)):
-            terms[name] = Term(figure(out.alignments, *lengths).sum(), batch.n_utterances)
-        return terms
-
-    def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
-        value = figures.get("attention_diagonality", 1.0)
-        due = 0 < self._options.attention_warning_epochs <= epoch
-        if self._warned or not due or value >= FORMED:
-            return []
-        self._warned = True
-        return [
-            f"attention has not formed after {epoch} epochs: its diagonality is {value:.2f}, that of a model which "
-            f"reads its text at least {FORMED}; see the alignment plots, check that transcripts match recordings, "
-            "trim silence, use a larger batch or more data, or --guided-attention-weight 1 "
-            "(--attention-warning-epochs sets when to warn)"
-        ]
+        terms = self.terms(sums_of_errors(out, batch, mask_padding=self._mask_padding), batch)
+        diagonalities = diagonality(out.alignments, batch.token_lengths, batch.mel_lengths)
+        return terms | {"attention_diagonality": Term(diagonalities.sum(), batch.n_utterances)}
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = networks["tacotron2"](batch)
-        lengths = batch.mel_lengths.tolist()
-        ends = [cut(out.gate_logits, index, lengths[index]).sigmoid() for index in example_indices(batch)]
-        return [
-            text_mel_example(
-                batch, index, out.mel_postnet, out.alignments, curves={"gate": {"probability of the end": end}}
-            )
-            for index, end in enumerate(ends)
-        ]
+        examples = []
+        for index in objective.example_indices(batch):
+            end = objective.cut(out.gate_logits, index, int(batch.mel_lengths[index])).sigmoid()
+            curves = {"gate": {"probability of the end": end}}
+            example = objective.text_mel_example(batch, index, out.mel_postnet, out.alignments, curves=curves)
+            examples.append(example)
+        return examples
 
 
 def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: bool) -> dict[str, Tensor]:
-    """Each term's sum over valid frames, or all, in float32."""
-    gate = F.binary_cross_entropy_with_logits(out.gate_logits.float(), batch.gate_targets, reduction="none")
+    """Each term's sum over valid frames, or over all, in float32."""
+    gate_logits = out.gate_logits.float()
     errors = {
         "mel_loss": (out.mel.float() - batch.mels).square().sum(1),
         "mel_postnet_loss": (out.mel_postnet.float() - batch.mels).square().sum(1),
-        "gate_loss": gate,
+        "gate_loss": F.binary_cross_entropy_with_logits(gate_logits, batch.gate_targets, reduction="none"),
     }
     if mask_padding:
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))

@@ -1,6 +1,8 @@
 """Tacotron 2: text to mel-spectrogram with attention (Shen et al. 2018), with dropout in place of zoneout."""
 
-from collections.abc import Sequence
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,19 +13,25 @@ from torch import Tensor, nn
 from common.checkpoints.loading import check_model
 from common.config import AudioConfig
 from common.data.batch import join_batches
+from common.nn.alignment_search import durations_of_path
 from common.nn.layers import mask_from_lengths
 from common.synthesis.cuda_graphs import GraphRecorder
-from common.synthesis.utterances import MelOutput
+from common.synthesis.networks import TextToMel
+from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
+from tacotron2.arg_parser import InferenceOptions
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.decoder import Decoder, DecoderStep, PrenetMasks
-from tacotron2.inference import Inference, RunSteps, durations_from_alignments, run_steps
+from tacotron2.decoder import MASK_CHUNK, Decoder, DecoderStep, PrenetMasks
 from tacotron2.layers import Encoder, Postnet
 
-PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
-SYMBOL_STEP = 32  # on a GPU, numbers of symbols are padded to multiples of it, so that few graphs are recorded
-_EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
+PADDED_GATE_LOGIT = 1e3  # after an utterance's end
+SYMBOL_STEP = 32  # on a GPU, texts are padded to multiples of it, so that few CUDA graphs are recorded
+_EVALUATION_SEED = 0  # of the prenet's dropout
+GPU_STEPS = 32  # steps between checks whether all utterances have ended
+# -> the prenet's next dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim)
+DrawMasks = Callable[[], Tensor]
+RunSteps = Callable[..., tuple[Tensor, ...]]  # `run_steps` of a step
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,111 @@ class TrainingOutput:
     mel_postnet: Tensor  # (B, n_mels, F) with the postnet's residual
     gate_logits: Tensor  # (B, F)
     alignments: Tensor  # (B, F, L) float32
+
+
+def run_steps(step: Callable[..., tuple[Tensor, ...]], frame: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+    """Run N steps of ``step``, a `DecoderStep` or the like, with its arguments except masks, then masks of N steps.
+
+    Returns frames (N, B, n_mels), the gate's logits (N, B), alignments (N, B, L), and the states after N steps.
+    """
+    *states, memory, processed_memory, lengths, masks = given
+    made = []
+    for mask in masks:
+        gate, frame, *states = step(mask, frame, *states, memory, processed_memory, lengths)
+        made.append((frame, gate, states[-2]))
+    return (*map(torch.stack, zip(*made)), frame, *states)
+
+
+class Inference(TextToMel):
+    """Infers with an encoder, a decoder and a postnet."""
+
+    config: ModelConfig
+    postnet: Callable[[Tensor, Tensor], Tensor]  # decoded mels (B, n_mels, F), lengths (B,) -> (B, n_mels, F)
+
+    @abstractmethod
+    def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
+        """Encode tokens (B, L) with ``lengths`` (B,).
+
+        Returns a function that runs steps, and its last arguments except masks: memory (B, L, memory_dim), processed
+        memory (B, attention_dim, L), both in the dtype of steps, and lengths.
+        """
+
+    @torch.no_grad()
+    def infer(
+        self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None, *, draw_masks: DrawMasks | None = None
+    ) -> MelOutput:
+        """Mels of tokens (B, L) with ``lengths`` (B,), each as if alone; ``MelOutput.finished`` is False if cut.
+
+        ``draw_masks`` replaces the prenet's seeded dropout.
+        """
+        config, controls = self.config, controls or Controls()
+        if draw_masks is None:
+            draw_masks = partial(PrenetMasks(config.prenet_dim, seed=controls.seed).draw, tokens.device)
+        options = controls.options or InferenceOptions()
+        max_steps = config.max_decoder_steps if options.max_decoder_steps is None else options.max_decoder_steps
+        threshold = config.gate_threshold if options.gate_threshold is None else options.gate_threshold
+        run, encoded = self.begin(tokens, lengths)
+        sizes = {"at_once": GPU_STEPS if tokens.is_cuda else 1, "max_steps": max_steps}
+        logit = math.log(threshold / (1 - threshold))
+        with torch.autocast(tokens.device.type, enabled=False):
+            frames, fired, alignments = self._decode(run, encoded, draw_masks, **sizes, threshold=logit)
+        has_ended = fired.cumsum(0) > 0
+        finished, lengths_before = has_ended[-1], (~has_ended).sum(0)
+        # The frame at which the gate fires is cut off, but the postnet reads it, as in training.
+        mel = self.postnet(frames.permute(1, 2, 0), lengths_before + finished)
+        mel_lengths = lengths_before.clamp(min=1)
+        n_frames = int(mel_lengths.max())
+        mask = mask_from_lengths(mel_lengths, n_frames)
+        alignments = alignments.transpose(0, 1)[:, :n_frames, : tokens.size(1)] * mask.unsqueeze(2)
+        return MelOutput(
+            mel=mel[:, :, :n_frames] * mask.unsqueeze(1),
+            lengths=mel_lengths,
+            frames=durations_from_alignments(alignments, lengths, mel_lengths),
+            alignments=alignments,
+            finished=finished,
+        )
+
+    def _decode(
+        self,
+        run: RunSteps,
+        encoded: tuple[Tensor, ...],
+        draw_masks: DrawMasks,
+        *,
+        at_once: int,
+        max_steps: int,
+        threshold: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """At most ``max_steps`` frames (F, B, n_mels), whether gates fire (F, B), and alignments (F, B, L)."""
+        config, memory = self.config, encoded[0]
+        n_batch, n_tokens, n_context = memory.shape
+        of_attention, of_decoder = config.attention_rnn_dim, config.decoder_rnn_dim
+        widths = (config.n_mel_channels, of_attention, of_attention, of_decoder, of_decoder, n_context)
+        in_float32 = (False, False, True, False, True, False, True, True)  # cells and attention weights
+        states = [
+            memory.new_zeros(n_batch, width, dtype=torch.float32 if is_float32 else memory.dtype)
+            for width, is_float32 in zip((*widths, n_tokens, n_tokens), in_float32)
+        ]
+        stops_early = not config.decoder_no_early_stopping
+        made: list[list[Tensor]] = []
+        ended = torch.zeros(n_batch, dtype=torch.bool, device=memory.device)
+        while len(made) * at_once < max_steps:
+            if len(made) * at_once % MASK_CHUNK == 0:
+                masks = iter(draw_masks().to(memory.dtype).split(at_once))
+            frames, gates, alignments, *states = run(*states, *encoded, next(masks))
+            made.append([frames, fired := gates.float() > threshold, alignments])
+            ended |= fired.any(0)
+            if stops_early and bool(ended.all()):
+                break
+        frames, fired, alignments = (torch.cat(parts)[:max_steps] for parts in zip(*made))
+        n_steps = int((fired.cumsum(0) == 0).sum(0).max()) + 1 if stops_early else max_steps
+        return frames[:n_steps].float(), fired[:n_steps], alignments[:n_steps]
+
+
+def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
+    """Frames (B, L) int64 in which each token has the largest weight: alignments (B, F, L), lengths (B,)."""
+    tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
+    chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)
+    return durations_of_path(chosen, mel_lengths, alignments.size(2))
 
 
 class Tacotron2(Inference, nn.Module):
@@ -59,10 +172,9 @@ class Tacotron2(Inference, nn.Module):
         return memory, ~mask
 
     def forward(self, batch: Tacotron2Batch, *, prenet_masks: Tensor | None = None) -> TrainingOutput:
-        """Teacher-forced pass over a batch in any order of lengths.
+        """Teacher-forced pass; ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout.
 
-        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout, which is seeded in evaluation
-        mode.
+        In evaluation mode this dropout is seeded.
         """
         mels = batch.mels
         if prenet_masks is None and not self.training:
@@ -103,7 +215,7 @@ class Tacotron2(Inference, nn.Module):
         return run, (memory.to(processed.dtype), processed.transpose(1, 2).contiguous(), lengths)
 
     def prepare_for_inference(self) -> None:
-        """Join the weights of a decoder's step once, and record CUDA graphs of it; not to be trained afterwards."""
+        """Join the weights of a decoder's step, and record CUDA graphs of it; don't train afterwards."""
         self.eval()
         self._prepared = {}
 

@@ -22,10 +22,9 @@ _KEY = "decoder.attention_rnn.weight_ih"  # that no other model has
 def read_published(
     state: dict[str, Tensor], payload: dict[str, Any], *, path: Path, training: bool
 ) -> Checkpoint | None:
-    """A checkpoint in the layout of the original's train.py (config, state_dict, optimizer, scaler, epoch) as ours.
+    """Read the layout of the original's train.py: config, state_dict, optimizer, scaler, epoch; None for another.
 
-    None for another layout. A file may hold a network alone, also in float16; then the shapes of the weights give the
-    configuration, and the rest is as published. ``training=False`` leaves out what only training needs.
+    For weights alone, also in float16, the configuration follows from their shapes.
     """
     if _KEY not in state:
         return None

@@ -1,9 +1,7 @@
-"""The decoder's loop over given frames, with a backward pass written by hand.
+"""The decoder's loop over given frames, with a manual backward pass.
 
-Plain autograd through the same loop takes 3.1 times as long, under `torch.compile` too (full size, batch 4, 30 frames,
-one thread; 4.6 times for batch 1), and keeps 2.2 times the memory (docs/BENCHMARKS.md): each weight's gradient is one
-matrix product over all steps after the loop instead of one a step, and the attention's hidden layer, most of the
-memory, is recomputed instead of kept. `tests/test_tacotron2_loop.py` compares it with plain autograd.
+It takes a third of the time of autograd, also under `torch.compile` (docs/BENCHMARKS.md): the gradient of a weight is
+one matrix product over all steps, and the attention's hidden layer is recomputed instead of kept.
 """
 
 from functools import partial
@@ -28,10 +26,10 @@ class LoopWeights(NamedTuple):
 
 
 class Lstm:
-    """An LSTM's activations over all steps, and its part of each step, forwards and backwards."""
+    """An LSTM's activations over all steps, and its forward and backward step."""
 
     def __init__(self, n_steps: int, like: Tensor, *, keep: bool, n_batch: int, n_inputs: int, n_hidden: int) -> None:
-        """Without ``keep`` the steps share the buffer of their gates, which a backward pass needs."""
+        """Without ``keep``, for a forward pass alone, all steps share the gates' buffer."""
         self.n_hidden = n_hidden
         self.inputs = like.new_zeros(n_steps + 1, n_batch, n_inputs)
         # Activated input, forget, candidate and output gates
@@ -40,7 +38,7 @@ class Lstm:
         self._by_step = list(zip(self.gates, self.cells, self.cells[1:]))
 
     def step(self, step: int, added: Tensor, weight: Tensor, mask: Tensor | None, *, first: int = 0) -> Tensor:
-        """Output (B, H) of a step whose inputs, from the ``first``, are ready."""
+        """Output (B, H) of a step, from its inputs starting at ``first``."""
         (gates, before, cell), size = self._by_step[step], self.n_hidden
         torch.addmm(added, self.inputs[step][:, first:], weight.t(), out=gates)
         gates[:, : 2 * size].sigmoid_()
@@ -53,7 +51,7 @@ class Lstm:
         return output if mask is None else output.mul_(mask)
 
     def begin_backward(self) -> None:
-        """Compute the local derivatives of all steps at once, before `step_back`."""
+        """Compute the local derivatives of all steps, before `step_back`."""
         input_gate, forget, candidate, output_gate = self.gates.unflatten(2, (4, self.n_hidden)).unbind(2)
         squashed = torch.tanh(self.cells[1:]).to(output_gate.dtype)
         slopes = [
@@ -62,15 +60,15 @@ class Lstm:
             input_gate * (1 - candidate.square()),
             squashed * output_gate * (1 - output_gate),
         ]
-        # (F, B, 4, H): of cell (first three) and output (last) by each gate before its activation; `step_back` makes
-        # gradients of the gates of them in place.
+        # (F, B, 4, H): derivatives of cell (first three) and output (last) by each gate before its activation, which
+        # `step_back` replaces by gradients of the gates.
         self.d_gates = torch.stack(slopes, dim=2)
         self._by_cell = output_gate * (1 - squashed.square())  # (F, B, H), of the output
         self._forget = forget
         self._d_cell = torch.zeros_like(self.cells[0])  # of the cell after the step
 
     def step_back(self, step: int, d_output: Tensor) -> Tensor:
-        """Gradients of the gates (B, 4 * H) by that of the step's output (B, H), from the last step to the first."""
+        """Gradients of the gates (B, 4 * H) from that of the output (B, H); call it from the last step to the first."""
         d_gates, d_cell = self.d_gates[step], self._d_cell
         d_cell.addcmul_(d_output.float(), self._by_cell[step].float())
         d_gates[:, :3].mul_(d_cell.unsqueeze(1))
@@ -80,7 +78,7 @@ class Lstm:
 
 
 class Energies:
-    """The attention's energies, one step at a time, and backwards with the sums of their weights' gradients."""
+    """The attention's energies of each step, and their backward pass, which sums the weights' gradients."""
 
     def __init__(self, processed: Tensor, weights: LoopWeights) -> None:
         n_batch, n_tokens, width = processed.shape
@@ -95,7 +93,7 @@ class Energies:
         self._hidden = processed.new_empty(n_batch * n_tokens, width)
 
     def compute(self, query: Tensor) -> Tensor:
-        """query (B, A) -> energies (B, L), of `history` as it is."""
+        """query (B, A) -> energies (B, L) with the current `history`."""
         return torch.mv(self._compute_hidden(query), self._energy).view(self._windows.shape[:2])
 
     def _compute_hidden(self, query: Tensor) -> Tensor:
@@ -113,9 +111,8 @@ class Energies:
             torch.zeros_like(one) for one in (self._processed, self._location, self._energy)
         )
         self._d_hidden = torch.empty_like(self._hidden)
-        # A token of the history lies in kernel_size windows, each time at another place: its gradient is the sum over
-        # a diagonal of (token, place). With the kernel reversed that diagonal runs down to the right, and as_strided
-        # reads it as a row (stride + 1), without a scatter or a transposed convolution a step.
+        # A token of the history is in kernel_size windows, in each at another place: its gradient is the sum over a
+        # diagonal of (token, place), which as_strided reads as a row after reversing the kernel.
         self._reversed = self._location.unflatten(1, (2, size)).flip(2).flatten(1)
         padded = self._windows.new_zeros(n_batch, n_tokens + 2 * self._half, 2, size)
         self._d_windows = padded[:, self._half : self._half + n_tokens]
@@ -124,7 +121,7 @@ class Energies:
         self._diagonals = padded.as_strided((n_batch, 2, n_tokens, size), strides)
 
     def step_back(self, query: Tensor, d_energies: Tensor, *, d_query: Tensor) -> Tensor:
-        """query (B, A), d_energies (B, L) -> d_history (B, 2, L); the query's gradient goes to ``d_query`` (B, A)."""
+        """query (B, A), d_energies (B, L) -> d_history (B, 2, L); writes the query's gradient to ``d_query`` (B, A)."""
         d_hidden, hidden, flat = self._d_hidden, self._compute_hidden(query), d_energies.reshape(-1)
         self.d_energy.addmv_(hidden.t(), flat)
         torch.mul(flat.unsqueeze(1), self._energy, out=d_hidden)
@@ -136,7 +133,7 @@ class Energies:
         return self._diagonals.sum(3)
 
 
-@never_compiled  # a graph of all steps would take longer to compile than a model to train
+@never_compiled  # a graph of all steps would take too long to compile
 def run_loop(
     gates: Tensor,
     memory: Tensor,
@@ -149,16 +146,16 @@ def run_loop(
 ) -> tuple[Tensor, Tensor]:
     """All steps of the decoder -> states (F, B, D + memory_dim), alignments (F, B, L) float32.
 
-    gates (F, B, 4 * H): what prenet and biases add to the attention LSTM's; memory (B, L, memory_dim), processed
-    (B, L, A), padding (B, L) bool; masks: dropout factors (F, B, H) and (F, B, D) of the two LSTMs' outputs, or None.
-    A step's state is the decoder LSTM's output and the context. All of one dtype.
+    gates (F, B, 4 * H) of prenet and biases, memory (B, L, memory_dim), processed (B, L, A), padding (B, L) bool;
+    masks: dropout factors (F, B, H) and (F, B, D) of the LSTMs' outputs. States are the decoder LSTM's output and the
+    context. All have one dtype.
     """
     keep = torch.is_grad_enabled()
     return _Loop.apply(keep, padding, attention_masks, decoder_masks, gates, memory, processed, *weights)
 
 
 class _Loop(torch.autograd.Function):
-    """The loop of `run_loop`. The attention does not read the decoder's LSTM, which therefore runs after all of it."""
+    """The loop of `run_loop`. The decoder's LSTM runs after the attention of all steps, which doesn't read it."""
 
     @staticmethod
     def forward(
@@ -180,10 +177,10 @@ class _Loop(torch.autograd.Function):
         decoder = lstm(n_inputs=n_attention + n_context + n_decoder, n_hidden=n_decoder)
         energies = Energies(processed, weights)
         alignments = memory.new_empty(n_steps, *padding.shape, dtype=torch.float32)
-        kept = torch.arange(2.0, device=memory.device).unsqueeze(1)  # of the history, when new weights are added
+        kept = torch.arange(2.0, device=memory.device).unsqueeze(1)  # factors of the history when new weights are added
         for step in range(n_steps):
             mask, alignment = None if attention_masks is None else attention_masks[step], alignments[step]
-            context, attended = attention.inputs[step + 1].tensor_split([n_context], 1)  # what the next step reads
+            context, attended = attention.inputs[step + 1].tensor_split([n_context], 1)  # inputs of the next step
             attended.copy_(attention.step(step, gates[step], weights.attention_rnn, mask))
             values = energies.compute(attended @ weights.query.t()).float()
             torch.softmax(values.masked_fill_(padding, float("-inf")), 1, out=alignment)

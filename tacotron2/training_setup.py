@@ -1,4 +1,4 @@
-"""What Tacotron 2's options mean for a training: mels, text, architecture and schedule."""
+"""Sets up a Tacotron 2 training: mels, text, architecture and schedule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,16 +23,16 @@ _SYMBOLS = "embedding.weight"
 
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
-    """Architecture and text front end of the checkpoint that a new training begins with, as defaults of options."""
+    """Architecture and text front end of the initial checkpoint, as defaults of the options."""
     checkpoint = initial and initial[1]
-    if checkpoint is None or checkpoint.model != "Tacotron2":  # another is refused where its weights are taken
+    if checkpoint is None or checkpoint.model != "Tacotron2":  # other models are refused when the weights are loaded
         return {}
     text = {} if checkpoint.text is None else options_of_text(checkpoint.text)
     return {name: value for name, value in vars(checkpoint.config).items() if name != "n_mel_channels"} | text
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Mels as the corpus's, or with --load-mel-from-disk as their folder describes them; annealed rate."""
+    """Mels of the corpus, or with --load-mel-from-disk as their folder describes them, and an annealed rate."""
     if options.text.input_type == "pf":
         raise OptionError("--input-type pf is not supported by Tacotron 2; expected char or phone")
     run = request.run
@@ -64,12 +64,12 @@ def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: fl
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture for these mels and symbols; every option has a value, so ``base`` is not needed."""
+    """The architecture for these mels and symbols; ``base`` isn't needed, as every option has a value."""
     return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
 
 
 def set_up_networks(networks: Mapping[str, nn.Module], options: TrainingOptions, *, new: bool, **_: Any) -> list[str]:
-    """Initialize batch norm's weights of a ``new`` model uniformly between 0 and 1, as the published one's."""
+    """Initialize batch norm's weights of a ``new`` model uniformly between 0 and 1, as published."""
     if new and not options.disable_uniform_initialize_bn_weight:
         for module in networks["tacotron2"].modules():
             if isinstance(module, nn.BatchNorm1d):
@@ -78,17 +78,13 @@ def set_up_networks(networks: Mapping[str, nn.Module], options: TrainingOptions,
 
 
 def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[str]]:
-    """A checkpoint for the symbols of ``wanted``: those that it knows keep their vectors."""
+    """A checkpoint with the symbols of ``wanted``; known symbols keep their vectors."""
     if checkpoint.text is None or wanted.text is None:
         return checkpoint, []
     before, after = TextFrontEnd(checkpoint.text), TextFrontEnd(wanted.text)
     weights = dict(checkpoint.networks["tacotron2"])
     weights[_SYMBOLS], lines = rows_by_name(
-        weights[_SYMBOLS],
-        after.symbols,
-        known=before.symbols,
-        what="symbols, from the mean of the others",
-        leave_out=before.padding_id,
+        weights[_SYMBOLS], after.symbols, known=before.symbols, what="symbols", leave_out=before.padding_id
     )
     config = replace(checkpoint.config, n_symbols=after.n_symbols)
     return replace(checkpoint, networks={"tacotron2": weights}, config=config, text=wanted.text), lines

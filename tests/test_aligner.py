@@ -1,18 +1,17 @@
-"""The aligner and its losses: published values and gradients, padding without a share, and memory without its cube."""
+"""The aligner: its search, prior and losses, against published values, and the same in any batch."""
 
 from pathlib import Path
 
 import pytest
 import torch
-from golden_files import group, listed, read_case
+from golden_files import group, listed, read_case, read_golden
 from safetensors.torch import load_file
-from tiny import padded_priors
 from torch import Tensor
 
-from common.nn.alignment import diagonality
-from common.nn.layers import mask_from_lengths
+from common.nn.alignment import beta_binomial_prior, interpolated_prior
+from common.nn.alignment_search import durations_of_path, find_path, find_path_vectorized
 from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses
-from fastpitch.prosody import energies_of_tokens, means_over_tokens
+from fastpitch.prosody import means_over_tokens
 
 FOLDER = "fastpitch_1_1/alignment"
 
@@ -71,21 +70,7 @@ def test_a_text_longer_than_its_speech_loses_nothing_as_published(folder: Path):
     log_probs = stored["attn_logprob.inf"][:, 0].requires_grad_()
     loss = forward_sum_losses(log_probs, torch.tensor(case["in_lens"]), torch.tensor(case["out_lens"])).sum()
     loss.backward()
-    assert loss == 0
-    assert bool((log_probs.grad == 0).all())
-
-
-def test_the_forward_sum_is_over_all_ways_through_the_text():
-    generator = torch.Generator().manual_seed(0)
-    log_probs = torch.randn(1, 5, 2, generator=generator, dtype=torch.float64)
-    with_blank = torch.log_softmax(torch.cat([torch.full((1, 5, 1), -1.0), log_probs], 2), 2)[0]
-    total = torch.zeros((), dtype=torch.float64)
-    for way in torch.cartesian_prod(*[torch.arange(3)] * 5):
-        spoken = [int(token) for token in torch.unique_consecutive(way) if token > 0]
-        if spoken == [1, 2]:
-            total += with_blank.gather(1, way.unsqueeze(1)).sum().exp()
-    loss = forward_sum_losses(log_probs, torch.tensor([2]), torch.tensor([5]))
-    torch.testing.assert_close(loss, -total.log().view(1) / 2)
+    assert loss == 0 and not log_probs.grad.any()
 
 
 def test_mean_pitch_of_tokens_is_as_published(folder: Path):
@@ -105,76 +90,64 @@ def test_means_are_over_nonzero_frames_alone():
     assert means_over_tokens(values, torch.tensor([[3, 9]])).tolist() == [[2.0, 7.0]]  # more frames than there are
 
 
-def test_the_energy_of_a_token_is_its_frames_mean_norm():
-    mels = torch.tensor([[[3.0, 0.0, 6.0], [4.0, 5.0, 8.0]]])
-    energies = energies_of_tokens(mels, torch.tensor([[2, 1, 0]]))
-    torch.testing.assert_close(energies, torch.tensor([[6.0, 11.0, 1.0]]).log())
+def test_priors_are_as_published(folder: Path):
+    stored, interpolated = (
+        load_file(folder / f"beta_binomial_{name}.safetensors") for name in ("prior", "interpolator")
+    )
+    cases = read_golden(folder / "beta_binomial.json", "priors")
+    assert len(cases) == len(stored) > 0
+    for case in cases:
+        suffix = "" if case["scaling"] == 1 else f".scaling{case['scaling']}"
+        expected = stored[f"prior.{case['phoneme_count']}x{case['mel_count']}{suffix}"]
+        prior = beta_binomial_prior(case["mel_count"], case["phoneme_count"], scaling=case["scaling"])
+        torch.testing.assert_close(prior, expected, rtol=1e-9, atol=0)
+    cases = read_golden(folder / "beta_binomial.json", "interpolated")
+    assert len(cases) == len(interpolated) > 0
+    for case in cases:
+        expected = interpolated[f"interp.mel{case['mel_len']}xtext{case['text_len']}"]
+        torch.testing.assert_close(interpolated_prior(case["mel_len"], case["text_len"]), expected, rtol=0, atol=1e-7)
 
 
-def small_case() -> tuple[ConvAttention, dict[str, Tensor]]:
-    torch.manual_seed(3)
-    token_lengths, frame_lengths = torch.tensor([9, 1, 4]), torch.tensor([21, 30, 4])
-    given = {
-        "mels": torch.randn(3, 10, 30) * mask_from_lengths(frame_lengths).unsqueeze(1),
-        "mel_lengths": frame_lengths,
-        "embedded": torch.randn(3, 9, 12),
-        "token_lengths": token_lengths,
-        "prior": padded_priors(frame_lengths.tolist(), token_lengths.tolist()),
-    }
-    return ConvAttention(10, 12, mask_padding=True), given
+def alone(log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A matrix (F, L) as a batch."""
+    return log_probs.unsqueeze(0), torch.tensor([log_probs.size(1)]), torch.tensor([log_probs.size(0)])
 
 
-def losses(alignment: Alignment, given: dict[str, Tensor]) -> Tensor:
-    sums = forward_sum_losses(alignment.log_probs, given["token_lengths"], given["mel_lengths"])
-    return sums.sum() + binarization_sum(alignment, given["mel_lengths"])
+def one_hot(path: Tensor, n_tokens: int) -> Tensor:
+    return torch.nn.functional.one_hot(path, n_tokens).float()
 
 
-def test_gradients_are_finite_whatever_the_lengths_and_the_unused_layer_has_none():
-    aligner, given = small_case()
-    losses(aligner(**given), given).backward()
-    for name, parameter in aligner.named_parameters():
-        if name.startswith("attn_proj"):
-            assert not parameter.requires_grad
-        else:
-            assert bool(torch.isfinite(parameter.grad).all())
-            assert bool((parameter.grad != 0).any())
+def test_paths_are_as_published_with_ties_impossible_cells_and_too_few_frames(folder: Path):
+    about, stored = read_case(folder, "mas")
+    matrices, expected = group(stored, "logp"), group(stored, "hard")
+    durations = {str(case["k"]): case["durations"] for case in (*about["random"], *about["special"])}
+    assert set(durations) == set(matrices)
+    for key, matrix in matrices.items():
+        path = find_path(*alone(matrix))[0]
+        assert torch.equal(one_hot(path, expected[key].size(1)), expected[key]), key
+        assert one_hot(path, expected[key].size(1)).sum(0).tolist() == durations[key]
 
 
-def test_the_durations_of_made_up_speech_are_found_without_being_told():
-    """Eight symbols, each of one sound, and durations that the prior cannot know."""
-    generator = torch.Generator().manual_seed(2)
-    sounds = 2 * torch.randn(9, 10, generator=generator)
-    token_lengths = torch.randint(6, 13, (48,), generator=generator)
-    steps = torch.randint(1, 8, (48, int(token_lengths.max())), generator=generator)
-    is_token = mask_from_lengths(token_lengths)
-    tokens = (steps.cumsum(1) % 8 + 1) * is_token  # no symbol twice in a row, which nothing could tell apart
-    true = torch.randint(1, 16, tokens.shape, generator=generator) * is_token
-    frame_lengths = true.sum(1)
-    spoken = [sounds[row].repeat_interleave(durations, 0) for row, durations in zip(tokens, true)]
-    mels = torch.nn.utils.rnn.pad_sequence(spoken, batch_first=True).transpose(1, 2)
-    noise = 0.3 * torch.randn(mels.shape, generator=generator)
-    given = {
-        "mels": mels + noise * mask_from_lengths(frame_lengths).unsqueeze(1),
-        "mel_lengths": frame_lengths,
-        "token_lengths": token_lengths,
-        "prior": padded_priors(frame_lengths.tolist(), token_lengths.tolist()),
-    }
-    torch.manual_seed(0)
-    embedding, aligner = torch.nn.Embedding(9, 16), ConvAttention(10, 16, mask_padding=True)
-    optimizer = torch.optim.Adam([*embedding.parameters(), *aligner.parameters()], 1e-2)
-    off, diagonal = [], []
-    for step in range(60):
-        alignment = aligner(**given, embedded=embedding(tokens))
-        off.append(float((alignment.durations - true).abs().sum() / true.sum()))
-        learned = alignment.attention_without(given["prior"], frame_lengths)
-        diagonal.append(float(diagonality(learned, token_lengths, frame_lengths).mean()))
-        loss = forward_sum_losses(alignment.log_probs, token_lengths, frame_lengths).mean()
-        if step >= 30:
-            loss = loss + binarization_sum(alignment, frame_lengths) / frame_lengths.sum()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    assert off[0] > 0.4
-    assert off[-1] < 0.1
-    assert abs(diagonal[0]) < 0.2
-    assert diagonal[-1] > 0.4
+def test_a_batch_is_aligned_as_published(folder: Path):
+    _, stored = read_case(folder, "mas")
+    token_lengths, frame_lengths = stored["b_in_lens"], stored["b_out_lens"]
+    log_probs, expected = stored["b_logp"][:, 0], stored["b_hard"][:, 0]
+    path = find_path(log_probs, token_lengths, frame_lengths)
+    for item, n_frames in enumerate(frame_lengths.tolist()):
+        assert torch.equal(one_hot(path[item, :n_frames], expected.size(2)), expected[item, :n_frames])
+        assert bool((path[item, n_frames:] == 0).all())
+    assert torch.equal(durations_of_path(path, frame_lengths, expected.size(2)), expected.sum(1).long())
+
+
+def test_an_utterance_has_the_same_path_in_any_batch():
+    generator = torch.Generator().manual_seed(1)
+    token_lengths = torch.tensor([30, 1, 17, 30, 8])
+    frame_lengths = torch.tensor([110, 5, 90, 31, 64])
+    log_probs = torch.randn(5, 110, 30, generator=generator).round(decimals=1)  # many ties
+    together = find_path(log_probs, token_lengths, frame_lengths)
+    vectorized = find_path_vectorized(log_probs, token_lengths, frame_lengths)
+    assert torch.equal(vectorized, together), "a GPU finds the path of a CPU"
+    for item in range(5):
+        n_tokens, n_frames = int(token_lengths[item]), int(frame_lengths[item])
+        own = find_path(*alone(log_probs[item, :n_frames, :n_tokens]))[0]
+        assert torch.equal(own, together[item, :n_frames])

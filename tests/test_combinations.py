@@ -1,34 +1,27 @@
 """Every text-to-mel model speaks through every vocoder from one command line, with options of its own and no others."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib.image
 import pytest
 import tiny_voice
 import torch
-from golden_files import first_matching
 from tiny_checkpoint import save_networks
-from tiny_tacotron2 import TINY as TACOTRON2, published, tiny_network as tiny_tacotron2
+from tiny_tacotron2 import TINY as TACOTRON2, tiny_network as tiny_tacotron2
 from tiny_waveglow import lively
 from torch import Tensor, nn
 
 import inference
-from common import plots
-from common.audio.denoiser import BIAS_FRAMES, Denoiser
 from common.audio.mel import griffin_lim
 from common.audio.wav import load_wav
-from common.checkpoints.reading import load_checkpoint
-from common.config import AudioConfig, to_plain
-from common.errors import InputError, OptionError
-from common.files import write_json
+from common.config import AudioConfig
+from common.errors import OptionError
 from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
-from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
 from hifigan import model as hifigan
-from tacotron2.arg_parser import InferenceOptions as Tacotron2Options
 from tacotron2.model import Tacotron2
 from waveglow import model as waveglow
 
@@ -105,51 +98,33 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory, networks: dict[str, nn
     return save_all(tmp_path_factory.mktemp("checkpoints"), networks)
 
 
-class Speak:
-    """Runs inference.py on a list in a folder; leaves ``out/*.wav`` and ``out/mels/*.pt`` there."""
-
-    def __init__(self, folder: Path, checkpoints: dict[str, Path]) -> None:
-        self.folder, self.checkpoints, self.lines = folder, checkpoints, list(TEXTS)
-        self.status = 0
-
-    def __call__(self, *words: str) -> list[tuple[Tensor, Tensor]]:
-        """``words`` are models and options; returns (mel, wave) of each line."""
-        (self.folder / "list.txt").write_text("\n".join(self.lines) + "\n")
-        argv = ["-i", self.folder / "list.txt", "-o", self.folder / "out", "--save-mels"]
-        argv += [] if "--no-audio" in words else ["--fade-out", "0"]
-        argv += ["--dataset-path", self.folder]
-        for word in words:
-            argv += [OPTIONS[word], self.checkpoints[word]] if word in OPTIONS else [word]
-        self.status = inference.main([str(word) for word in argv])
-        names = sorted(path.stem for path in (self.folder / "out").glob("*.wav"))
-        return [
-            (
-                torch.load(self.folder / f"out/mels/{name}.pt"),
-                load_wav(self.folder / f"out/{name}.wav", sampling_rate=RATE),
-            )
-            for name in names
-        ]
+Speak = Callable[..., tuple[int, list[tuple[Tensor, Tensor]]]]
 
 
 @pytest.fixture
 def speak(tmp_path: Path, checkpoints: dict[str, Path]) -> Speak:
-    return Speak(tmp_path, checkpoints)
+    """Run inference.py on ``TEXTS``: words are models and options; returns its status, and (mel, wave) of each text."""
+    (tmp_path / "list.txt").write_text("\n".join(TEXTS))
 
+    def call(*words: str) -> tuple[int, list[tuple[Tensor, Tensor]]]:
+        argv = f"-i {tmp_path}/list.txt -o {tmp_path}/out --save-mels --fade-out 0".split()
+        for word in words:
+            argv += [OPTIONS[word], str(checkpoints[word])] if word in OPTIONS else [word]
+        status = inference.main(argv)
+        names = sorted(path.stem for path in (tmp_path / "out").glob("*.wav"))
+        mels = [torch.load(tmp_path / f"out/mels/{name}.pt") for name in names]
+        return status, [
+            (mel, load_wav(tmp_path / f"out/{name}.wav", sampling_rate=RATE)) for mel, name in zip(mels, names)
+        ]
 
-def refused(speak: Speak, *words: str, kind: type[Exception] = OptionError) -> str:
-    """The one line that the command ends with, having written nothing."""
-    with pytest.raises(InputError) as caught:
-        speak(*words)
-    assert caught.type is kind and "\n" not in str(caught.value)
-    assert not (speak.folder / "out").exists()
-    return str(caught.value)
+    return call
 
 
 @torch.no_grad()
-def mel_truth(network: nn.Module, text: str, controls: Controls | None = None) -> Tensor:
+def mel_truth(network: nn.Module, text: str) -> Tensor:
     """The mel of an utterance alone, straight from the network."""
     tokens = torch.tensor([TextFrontEnd(TEXT).encode(text)])
-    return network.infer(tokens, torch.tensor([tokens.size(1)]), controls or Controls(seed=1234)).mel[0]
+    return network.infer(tokens, torch.tensor([tokens.size(1)]), Controls(seed=1234)).mel[0]
 
 
 @torch.no_grad()
@@ -167,8 +142,8 @@ def wave_truth(vocoder: str | None, networks: dict[str, nn.Module], mel: Tensor,
 @pytest.mark.parametrize("generator", ["FastPitch", "Tacotron2"])
 def test_every_combination_speaks(speak: Speak, networks: dict[str, nn.Module], generator: str, vocoder: str | None):
     options = ("--griffin-lim-iters", "3") if vocoder is None else (vocoder,)
-    spoken = speak(generator, *options)
-    assert len(spoken) == len(TEXTS) and speak.status == 0
+    status, spoken = speak(generator, *options)
+    assert len(spoken) == len(TEXTS) and status == 0
     for text, (mel, wave) in zip(TEXTS, spoken):
         torch.testing.assert_close(mel, mel_truth(networks[generator], text), rtol=0, atol=1e-5)
         assert len(wave) == mel.size(1) * AUDIO.hop_length
@@ -176,69 +151,22 @@ def test_every_combination_speaks(speak: Speak, networks: dict[str, nn.Module], 
         assert wave.std() > 3e-4
 
 
-@pytest.mark.parametrize(
-    ("words", "labels"),
-    [
-        ("FastPitch HiFi-GAN", ["frequency (Hz)"]),  # of sounds that are too short for pitch
-        ("Tacotron2 WaveGlow", ["frequency (Hz)", "symbol"]),
-        ("HiFi-GAN", ["frequency (Hz)", "pitch (Hz)"]),
-        ("--no-audio", ["frequency (Hz)"]),
-    ],
-)
-def test_plots_are_made_beside_the_sound_of_whatever_speaks(
-    speak: Speak, monkeypatch: pytest.MonkeyPatch, words: str, labels: list[str]
-):
-    save_tensor(speak.folder / "given/a.pt", torch.randn(8, 30) - 5)
-    write_json(speak.folder / "given/audio.json", to_plain(AUDIO))
-    from_text = words.split()[0] in ("FastPitch", "Tacotron2")
-    speak.lines = list(TEXTS[::2]) if from_text else ["output\tmel", "b/c.wav\tgiven/a.pt"]
-    figures, save = {}, plots.save_png
-    monkeypatch.setattr(
-        plots, "save_png", lambda figure, path: save(figure, path) or figures.update({path.stem: figure})
-    )
-    speak("--plots", *words.split())
-    pictures = sorted((speak.folder / "out").rglob("*.png"))
-    sounds = sorted((speak.folder / "out").rglob("*.wav"))
-    assert [path.stem for path in pictures] == (["audio_0001", "audio_0002"] if from_text else ["c"])
-    assert sounds == ([] if words == "--no-audio" else [path.with_suffix(".wav") for path in pictures])
-    for path in pictures:
-        assert matplotlib.image.imread(path).shape[1] == 1000
-        assert [axis.get_ylabel() for axis in figures[path.stem].axes] == labels
-    if from_text:
-        last = figures["audio_0002"]
-        assert last.get_suptitle() == TEXTS[2]
-        axis = last.axes[-1].yaxis if "Tacotron2" in words else last.axes[0].xaxis
-        symbols = {label.get_text() for label in axis.get_ticklabels(minor="FastPitch" in words)}
-        assert symbols and symbols <= set("hm?"), "those of its own text"
-
-
 def test_a_phrase_that_the_voice_does_not_end_is_named_and_changes_nothing_for_the_others(speak: Speak, capsys):
-    together = speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "3", "--repeats", "2")
+    status, together = speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "3", "--repeats", "2")
     out, err = capsys.readouterr()
     (warning,) = [line for line in err.splitlines() if line.startswith("warning")]
-    assert f"{speak.folder}/list.txt:2 (audio_0002.wav): the voice did not end it; cut after {FRAMES} frames" in warning
-    assert "1 of 3 phrases were cut" in out and speak.status == 0
+    assert f"list.txt:2 (audio_0002.wav): the voice did not end it; cut after {FRAMES} frames" in warning
+    assert "1 of 3 phrases were cut" in out and status == 0
     lengths = [mel.size(1) for mel, _ in together]
     assert lengths[1] == FRAMES and max(lengths[0], lengths[2]) < FRAMES
-    for mel, alone in zip(together, speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "1")):
+    for mel, alone in zip(together, speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "1")[1]):
         torch.testing.assert_close(mel[0], alone[0], rtol=0, atol=1e-5)
 
 
 def test_a_run_in_which_every_phrase_was_cut_fails_and_keeps_what_it_made(speak: Speak, capsys):
-    spoken = speak("Tacotron2", "--griffin-lim-iters", "1", "--max-decoder-steps", "2")
-    assert speak.status == 1 and [mel.size(1) for mel, _ in spoken] == [2, 2, 2]
+    status, spoken = speak("Tacotron2", "--griffin-lim-iters", "1", "--max-decoder-steps", "2")
+    assert status == 1 and [mel.size(1) for mel, _ in spoken] == [2, 2, 2]
     assert "3 of 3 phrases were cut" in capsys.readouterr().out
-
-
-def test_tacotron_2_obeys_its_options_and_the_seed(speak: Speak, networks: dict[str, nn.Module]):
-    for options, controls in (
-        ("--gate-threshold 0.3", Controls(options=Tacotron2Options(gate_threshold=0.3), seed=1234)),
-        ("--max-decoder-steps 30 --seed 5", Controls(options=Tacotron2Options(max_decoder_steps=30), seed=5)),
-    ):
-        for text, (mel, _) in zip(TEXTS, speak("Tacotron2", "--griffin-lim-iters", "1", *options.split())):
-            expected = mel_truth(networks["Tacotron2"], text, controls)
-            torch.testing.assert_close(mel, expected, rtol=0, atol=1e-5)
-            assert mel.shape != (other := mel_truth(networks["Tacotron2"], text)).shape or not torch.equal(mel, other)
 
 
 def test_waveglow_obeys_its_options_and_the_seed(
@@ -246,76 +174,14 @@ def test_waveglow_obeys_its_options_and_the_seed(
 ):
     compiled = []
     monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(function) or function)
-    usual = speak("FastPitch", "WaveGlow")
+    _, usual = speak("FastPitch", "WaveGlow")
     for options, settings in (("--sigma-infer 0.4", {"sigma": 0.4}), ("--seed 5", {"seed": 5})):
-        for (mel, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", *options.split()), usual):
+        for (mel, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", *options.split())[1], usual):
             expected = wave_truth("WaveGlow", networks, mel, **settings)
             torch.testing.assert_close(wave, expected, rtol=0, atol=2 * ONE_STEP)
             assert (wave - other).abs().max() > 0.01
-    for options in ("--chunk-frames 5", "--wn-channels 8 --compile"):
-        for (_, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", *options.split()), usual):
-            torch.testing.assert_close(wave, other, rtol=0, atol=2 * ONE_STEP)
+    for (_, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", "--wn-channels", "8", "--compile")[1], usual):
+        torch.testing.assert_close(wave, other, rtol=0, atol=2 * ONE_STEP)
+    with pytest.raises(OptionError, match=r"WaveGlow_checkpoint_1.pt has 8"):
+        speak("FastPitch", "WaveGlow", "--wn-channels", "512")
     assert len(compiled) == 2, "generator and vocoder"
-
-
-def test_waveglows_own_noise_is_subtracted(speak: Speak, networks: dict[str, nn.Module]):
-    network = networks["WaveGlow"]
-    hush = network.infer(torch.zeros(1, 8, BIAS_FRAMES), None, sigma=0.0, seed=1234)[0]  # as published
-    denoise = Denoiser(hush, AUDIO, strength=0.3)
-    for mel, wave in speak("FastPitch", "WaveGlow", "--denoising-strength", "0.3", "--sigma-infer", "0.7"):
-        plain = network.infer(mel[None], None, sigma=0.7, seed=1234)
-        expected = denoise(plain)[0]
-        expected = expected / max(1.0, float(expected.abs().max()))
-        torch.testing.assert_close(wave, expected, rtol=0, atol=2 * ONE_STEP)
-        assert (plain[0] - expected).abs().max() > 0.01
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("FastPitch WaveGlow --wn-channels 512", "WaveGlow_checkpoint_1.pt has 8"),
-        ("FastPitch WaveGlow HiFi-GAN", "--hifigan and --waveglow do the same job; give one of them"),
-    ],
-)
-def test_options_that_a_model_does_not_support_are_refused(speak: Speak, words: str, message: str):
-    assert message in refused(speak, *words.split())
-
-
-@pytest.mark.parametrize(
-    "words", ["Tacotron2 --speaker 1", "Tacotron2 --compile", "FastPitch HiFi-GAN --sigma-infer 0.7"]
-)
-def test_options_of_other_models_do_not_exist(speak: Speak, words: str, capsys: pytest.CaptureFixture[str]):
-    *models, option, value = words.split() if words[-1].isdigit() else [*words.split(), ""]
-    with pytest.raises(SystemExit) as caught:
-        speak(*models, option, *filter(None, [value]))
-    assert caught.value.code == 2 and not (speak.folder / "out").exists()
-    assert f"error: {option}: not an option of {models[0]}" in capsys.readouterr().err
-
-
-def test_columns_that_tacotron_2_does_not_support_are_named(speak: Speak, capsys: pytest.CaptureFixture[str]):
-    speak.lines = ["text\tpitch", "Go on.\tabsent.pt"]
-    speak("Tacotron2", "--griffin-lim-iters", "1")
-    assert "list.txt: not read, as nothing here uses it: column pitch" in capsys.readouterr().err
-
-
-def test_a_tacotron_2_that_is_pickled_whole_speaks_and_half_precision_is_read(goldens: Path, tmp_path: Path):
-    folder = goldens / "tacotron2"
-    network = published(folder)
-    for name, stored in (("model", network), ("state_dict", network.half().state_dict())):
-        torch.save({name: stored}, tmp_path / f"{name}.pt")
-    network.float()
-    wanted = load_checkpoint(first_matching("tacotron2/checkpoints/checkpoint_Tacotron2_[0-9]*.pt"), training=False)
-    for name in ("model", "state_dict"):
-        checkpoint = load_checkpoint(tmp_path / f"{name}.pt", training=False)
-        assert (checkpoint.model, checkpoint.audio) == ("Tacotron2", wanted.audio)
-        assert checkpoint.text == wanted.text and checkpoint.assumed == wanted.assumed
-        steps = checkpoint.config.max_decoder_steps  # no weight shows it
-        assert checkpoint.config == dataclasses.replace(wanted.config, max_decoder_steps=steps)
-        state = checkpoint.networks["tacotron2"]
-        assert {value.dtype for value in state.values()} == {torch.float32, torch.int64}
-        torch.testing.assert_close(state, dict(network.state_dict()), rtol=0, atol=0)
-        (tmp_path / "list.txt").write_text("Go on.\n")
-        words = f"-i {tmp_path}/list.txt -o {tmp_path / name} --no-audio --save-mels --max-decoder-steps 5"
-        inference.main([*words.split(), "--tacotron2", str(tmp_path / f"{name}.pt")])
-        mel = torch.load(tmp_path / name / "mels" / "audio_0001.pt")
-        assert mel.size(0) == network.config.n_mel_channels and mel.isfinite().all()

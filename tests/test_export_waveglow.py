@@ -47,7 +47,7 @@ def models(folder: Path, suffix: str) -> list[str]:
     return ["--fastpitch", str(folder / "voice.pt"), "--waveglow", str(folder / f"WaveGlow{suffix}")]
 
 
-@pytest.mark.parametrize("options", ["--seed 7 --sigma-infer 0.4 --chunk-frames 9", "--denoising-strength 0.1"])
+@pytest.mark.parametrize("options", ["--seed 7 --sigma-infer 0.4", "--denoising-strength 0.1"])
 def test_inference_speaks_with_every_format_as_with_the_checkpoint(folder: Path, tmp_path: Path, options: str):
     sounds = []
     for suffix in (".pt", *SUFFIXES.values()):

@@ -74,7 +74,7 @@ def _fastpitch_case(name: str, **options: Any) -> Case:
 def _tacotron2() -> tuple[Networks, Objective, Batch]:
     network = tiny_tacotron2.tiny_network(postnet_n_convolutions=2, encoder_n_convolutions=1)
     batch = tiny_tacotron2.tiny_batch([(3, 1), (4, 2)], config=network.config)
-    return {"tacotron2": network}, tiny_tacotron2.tacotron2_objective(guided_attention_weight=1.0), batch
+    return {"tacotron2": network}, tiny_tacotron2.tacotron2_objective(), batch
 
 
 def _hifigan() -> tuple[Networks, Objective, Batch]:

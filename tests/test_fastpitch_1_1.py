@@ -1,129 +1,51 @@
-"""FastPitch 1.1 agrees with its published implementation, and an utterance does not depend on its batch."""
+"""A small FastPitch: an utterance does not depend on its batch, and packing changes nothing."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
-from golden_files import full_size_listings, listed, read_golden
-from safetensors.torch import load_file
-from test_fastpitch import (
-    SMALL,
-    assert_alone_as_in_any_batch,
-    assert_close,
-    assert_durations_close,
-    assert_gradients,
-    assert_infers_as_published,
-    assert_is_as_listed,
-    published,
-    texts,
-)
+from test_fastpitch import assert_close
 from tiny import padded_priors
 from torch import Tensor
 
+from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls
-from fastpitch.aligner import binarization_sum, forward_sum_losses
-from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
-from fastpitch.prosody_transforms import PitchTransform
+from fastpitch.config import ModelConfig
+from fastpitch.custom_transforms import pitch_transform_custom
+from fastpitch.model import FastPitch, FastPitchBatch
+from fastpitch.prosody import PitchTransform
 
-FOLDER = "fastpitch_1_1"
-MODELS = listed("fastpitch_1_1/index.json", "models")
 DROPOUTS = ("in_fft_dropout", "in_fft_dropatt", "in_fft_dropemb", "out_fft_dropout", "out_fft_dropatt")
 WITHOUT_DROPOUT = dict.fromkeys([f"p_{name}" for name in DROPOUTS], 0.0)
 WITHOUT_DROPOUT |= {f"p_{name}_predictor_dropout": 0.0 for name in ("dur", "pitch", "energy")}
-
-
-def run_forward(network: FastPitch, given: dict[str, Tensor], case: dict) -> FastPitchOutput:
-    kwargs = dict(case.get("kwargs") or {})
-    batch = FastPitchBatch(
-        ("",),
-        given["in.text"],
-        given["in.text_lens"],
-        given["in.mel_tgt"],
-        given["in.mel_lens"],
-        pitch_frames=given["in.pitch_dense"][:, 0] if kwargs.pop("use_gt_pitch", True) else None,
-        prior=given["in.attn_prior"] if case.get("attn_prior", True) else None,
-        speakers=given.get("in.speaker"),
-    )
-    return network(batch, **kwargs)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_training_passes_give_the_published_numbers(folder: Path, name: str):
-    network, cases = published(folder, name)
-    for case in [case for case in cases if case["kind"] == "forward"]:
-        expected = load_file(folder / case["file"])
-        given = load_file(folder / case["inputs_file"])
-        out = run_forward(network, given, case)
-        mask = expected["out.dec_mask"].transpose(1, 2)
-        assert torch.equal(out.target_durations, expected["out.attn_hard_dur"].long())
-        assert torch.equal(out.lengths, mask.sum((1, 2)))
-        assert_close(out.mel, expected["out.mel_out"].transpose(1, 2) * mask)
-        assert_close(out.log_durations, expected["out.log_dur_pred"])
-        assert_close(out.pitch, expected["out.pitch_pred"][:, 0])
-        assert_durations_close(out.durations, expected["out.dur_pred"])
-        if out.target_pitch is not None:
-            assert_close(out.target_pitch, expected["out.pitch_tgt"][:, 0])
-        if "out.energy_pred" in expected:
-            assert_close(out.energy, expected["out.energy_pred"])
-            assert_close(out.target_energy, expected["out.energy_tgt"])
-        else:
-            assert out.energy is out.target_energy is None
-        frames = mask_from_lengths(given["in.mel_lens"]).unsqueeze(2)
-        torch.testing.assert_close(out.alignment.log_probs, expected["out.attn_logprob"][:, 0], atol=2e-5, rtol=0)
-        assert_close(out.alignment.attention(given["in.mel_lens"]), expected["out.attn_soft"][:, 0] * frames)
-        hard = torch.nn.functional.one_hot(out.alignment.path, out.target_durations.size(1)) * frames
-        assert torch.equal(hard, expected["out.attn_hard"][:, 0].long())
-        lengths = given["in.text_lens"], given["in.mel_lens"]
-        forward_sum = forward_sum_losses(out.alignment.log_probs, *lengths).mean()
-        binarization = binarization_sum(out.alignment, lengths[1]) / lengths[1].sum()
-        assert forward_sum.item() == pytest.approx(case["attention_ctc_loss_float64"], rel=3e-6)
-        assert binarization.item() == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_inference_gives_the_published_numbers_with_every_control(folder: Path, name: str):
-    assert_infers_as_published(folder, *published(folder, name))
-
-
-def _published_loss(out: FastPitchOutput, given: dict[str, Tensor]) -> Tensor:
-    """The loss that the golden gradients are of: mel elements that happen to be zero are left out."""
-    tokens = mask_from_lengths(given["in.text_lens"])
-    valid = given["in.mel_tgt"] != 0
-    durations = torch.log1p(out.target_durations.float())
-    lengths = given["in.text_lens"], given["in.mel_lens"]
-    loss = (out.mel - given["in.mel_tgt"])[valid].square().mean()
-    loss = loss + (out.log_durations - durations)[tokens].square().mean()
-    loss = loss + (out.pitch - out.target_pitch)[tokens].square().mean()
-    if out.energy is not None:
-        loss = loss + 0.1 * (out.energy - out.target_energy)[tokens].square().mean()
-    loss = loss + forward_sum_losses(out.alignment.log_probs, *lengths).mean()
-    return loss + 0.5 * binarization_sum(out.alignment, lengths[1]) / lengths[1].sum()
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_gradients_are_as_published(folder: Path, name: str):
-    network, cases = published(folder, name)
-    case = next(case for case in cases if case["kind"] == "grads")
-    given = load_file(folder / case["inputs_file"])
-    loss = _published_loss(run_forward(network, given, {}), given)
-    assert loss.item() == pytest.approx(case["objective_value"], rel=2e-6)
-    assert_gradients(folder, network, loss, case)
-
-
-@pytest.mark.parametrize(("file", "options"), full_size_listings("fastpitch_1_1/full_size_keys*.json"))
-def test_the_full_size_network_has_the_published_names_and_shapes(goldens: Path, file: str, options: set[str]):
-    assert_is_as_listed(read_golden(goldens / file), options, learned_alignment=True)
-
-
-SMALL_1_1 = replace(SMALL, learned_alignment=True, energy_conditioning=True, energy_predictor_filter_size=20)
+SMALL = ModelConfig(
+    symbols_embedding_dim=32,
+    in_fft_output_size=32,
+    out_fft_output_size=32,
+    in_fft_n_layers=2,
+    out_fft_n_layers=2,
+    in_fft_n_heads=2,
+    in_fft_d_head=8,
+    out_fft_d_head=16,
+    in_fft_conv1d_filter_size=48,
+    out_fft_conv1d_filter_size=48,
+    out_fft_conv1d_kernel_size=5,
+    dur_predictor_filter_size=24,
+    pitch_predictor_filter_size=24,
+    n_speakers=3,
+    p_in_fft_dropemb=0.1,
+    n_mel_channels=12,
+    learned_alignment=True,
+    energy_conditioning=True,
+    energy_predictor_filter_size=20,
+)
 
 
 def small(**changes) -> FastPitch:
     """A small random voice whose durations are a few frames."""
     torch.manual_seed(7)
-    network = FastPitch(replace(SMALL_1_1, n_mel_channels=12, **changes))
+    network = FastPitch(replace(SMALL, **changes))
     with torch.no_grad():
         network.duration_predictor.fc.bias.fill_(1.3)
     network.pitch_mean.fill_(200.0)
@@ -131,35 +53,44 @@ def small(**changes) -> FastPitch:
     return network.eval()
 
 
-def raise_by_a_tenth(energy: Tensor, lengths: Tensor) -> Tensor:
-    return energy + 0.1
+def texts(*lengths: int) -> tuple[Tensor, Tensor]:
+    """Random symbols of these lengths, with symbols (not zeros) in the padding."""
+    generator = torch.Generator().manual_seed(sum(lengths))
+    return torch.randint(1, 148, (len(lengths), max(lengths)), generator=generator), torch.tensor(lengths)
 
 
 CONTROLS = {
     "plain": Controls(pace=1.6, speaker=2),
     "shift": Controls(pitch_transform=PitchTransform(shift=60.0), speaker=torch.tensor([2, 0, 1, 2])),
-    "energy": Controls(energy_transform=raise_by_a_tenth),
+    "custom": Controls(pitch_transform=PitchTransform(custom=pitch_transform_custom), pace=0.8),
 }
 
 
+@pytest.mark.parametrize("packs", [True, False])
 @pytest.mark.parametrize("name", CONTROLS)
-def test_an_utterance_alone_is_spoken_as_in_any_batch(name: str):
-    assert_alone_as_in_any_batch(small(), CONTROLS[name])
+def test_an_utterance_alone_is_spoken_as_in_any_batch(name: str, packs: bool, monkeypatch: pytest.MonkeyPatch):
+    if not packs:
+        monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x: False)
+    network, controls, (tokens, lengths) = small(), CONTROLS[name], texts(23, 4, 1, 11)
+    together = network.infer(tokens, lengths, controls)
+    for item, length in enumerate(lengths.tolist()):
+        speaker = controls.speaker if isinstance(controls.speaker, int) else controls.speaker[item : item + 1]
+        one = slice(item, item + 1)
+        alone = network.infer(tokens[one, :length], lengths[one], replace(controls, speaker=speaker))
+        n_frames = int(alone.lengths)
+        assert together.lengths[item] == n_frames
+        assert_close(together.mel[item, :, :n_frames], alone.mel[0])
+        assert not together.mel[item, :, n_frames:].any() and not together.pitch[item, length:].any()
+        assert_close(together.pitch[item, :length], alone.pitch[0])
+        assert_close(together.energy[item, :length], alone.energy[0])
 
 
-def test_given_energy_is_spoken_instead_of_the_predicted_one_in_a_batch_too():
-    network = small()
-    tokens, lengths = texts(9, 5)
-    predicted = network.infer(tokens, lengths)
-    again = network.infer(tokens, lengths, Controls(energy=predicted.energy))
-    torch.testing.assert_close(again.mel, predicted.mel)
-    other = network.infer(tokens, lengths, Controls(energy=predicted.energy + 1))
-    assert not torch.allclose(other.mel, predicted.mel)
-    assert torch.equal(other.energy, predicted.energy)
-    raised = network.infer(tokens, lengths, Controls(energy_transform=raise_by_a_tenth))
-    by_hand = network.infer(tokens, lengths, Controls(energy=predicted.energy + 0.1))
-    torch.testing.assert_close(raised.mel, by_hand.mel)
-    torch.testing.assert_close(raised.energy, predicted.energy + 0.1)
+def test_given_energy_is_spoken_instead_of_the_predicted_one():
+    network, given = small(), texts(9, 5)
+    predicted = network.infer(*given)
+    torch.testing.assert_close(network.infer(*given, Controls(energy=predicted.energy)).mel, predicted.mel)
+    other = network.infer(*given, Controls(energy=predicted.energy + 1))
+    assert not torch.allclose(other.mel, predicted.mel) and torch.equal(other.energy, predicted.energy)
 
 
 def recordings(token_lengths: tuple[int, ...], frame_lengths: tuple[int, ...]) -> FastPitchBatch:
@@ -209,12 +140,36 @@ def test_an_utterance_alone_is_aligned_and_predicted_as_in_any_batch():
             assert bool((getattr(together, name)[item, n_tokens:] == 0).all())
 
 
-def test_given_durations_are_used_and_nothing_is_aligned():
-    network, batch = small(), recordings((3,), (12,))
-    given = replace(batch, durations=torch.tensor([[2, 0, 10]]), pitch=torch.zeros(1, 3), pitch_frames=None, prior=None)
-    out = network.teacher_forced(given)
-    assert out.alignment is None
-    assert torch.equal(out.target_durations, given.durations)
-    norms = batch.mels[0].norm(dim=0)
-    expected = torch.stack([1 + norms[:2].mean(), torch.ones(()), 1 + norms[2:].mean()]).log()
-    torch.testing.assert_close(out.target_energy[0], expected)
+def test_packed_rows_give_the_padded_network_and_its_gradients(monkeypatch: pytest.MonkeyPatch):
+    network = small(energy_conditioning=False).double()
+    tokens, lengths = texts(17, 1, 9, 2)
+    durations = torch.randint(0, 4, tokens.shape, generator=torch.Generator().manual_seed(1))
+    durations = durations.index_fill(1, torch.tensor([0]), 1) * mask_from_lengths(lengths)
+    n_frames = int(durations.sum(1).max())
+    mels, speakers = torch.zeros(4, 12, n_frames), torch.tensor([0, 1, 2, 1])
+    batch = FastPitchBatch(("",), tokens, lengths, mels, durations.sum(1), durations, speakers=speakers)
+    results = []
+    for packs in (True, False):
+        monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x, packs=packs: packs)
+        network.zero_grad()
+        out = network(batch)
+        (out.mel.square().sum() + out.pitch.square().sum() + out.log_durations.sum()).backward()
+        gradients = {key: p.grad.clone() for key, p in network.named_parameters() if p.grad is not None}
+        results.append((out.mel.detach(), gradients))
+    torch.testing.assert_close(*[mel for mel, _ in results], atol=1e-12, rtol=0)
+    torch.testing.assert_close(*[gradients for _, gradients in results], atol=1e-10, rtol=1e-9)
+
+
+def test_an_utterance_that_would_have_no_frame_gets_one():
+    network = small()
+    with torch.no_grad():
+        network.duration_predictor.fc.weight.zero_()
+        network.duration_predictor.fc.bias.fill_(-3.0)
+    out = network.infer(*texts(7, 3))
+    assert out.lengths.tolist() == [1, 1]
+    assert torch.isfinite(out.mel).all()
+
+
+def test_a_speaker_that_the_model_does_not_have_is_refused():
+    with pytest.raises(InputError, match=r"^speaker 3: this checkpoint has speakers 0 to 2$"):
+        small().infer(*texts(4), Controls(speaker=3))

@@ -1,23 +1,29 @@
-"""FastPitch's losses: the published values, with the masks that lengths give, and their gradients."""
+"""FastPitch's losses: published values, one update however a batch is cut, figures and plots of alignment."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from golden_files import listed, read_golden
 from safetensors.torch import load_file
+from test_fastpitch import published, run_forward
+from test_fastpitch_1_1 import WITHOUT_DROPOUT, part, recordings, small
 from torch import Tensor
+from toy import split, toy_engine
 
-from common.audio.pitch import PitchStatistics
+from common.data.batch import join_batches
+from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
 from fastpitch.arg_parser import LossScales
-from fastpitch.config import ModelConfig
+from fastpitch.discriminator import WINDOW, MelDiscriminator, cut_windows
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
-from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
+from fastpitch.model import FastPitchBatch, FastPitchOutput
 
-FOLDER = "fastpitch_1_0"
 PHASE = "fastpitch"
 MODELS = listed("fastpitch_1_0/index.json", "models")
+MODELS_1_1 = listed("fastpitch_1_1/index.json", "models")
+AT_ONCE = LossScales(kl_loss_start_epoch=0, kl_loss_warmup_epochs=0)
 
 
 def slow_losses(out: FastPitchOutput, batch: FastPitchBatch, mel_mask: Tensor) -> dict[str, float]:
@@ -75,9 +81,9 @@ def our_losses(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str):
+def test_losses_are_the_published_ones_but_for_the_mask(goldens: Path, name: str):
     """Two steps: the slow truth with the original's mask gives the golden, with the mask from lengths it gives ours."""
-    checked = 0
+    folder, checked = goldens / "fastpitch_1_0", 0
     for case in read_golden(folder / "index.json", "models", name, "cases"):
         if case["kind"] != "forward":
             continue
@@ -97,43 +103,138 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
     assert checked
 
 
-def small_network() -> FastPitch:
-    torch.manual_seed(5)
-    width = {"symbols_embedding_dim": 16, "in_fft_output_size": 16, "out_fft_output_size": 16}
-    layers = {"in_fft_n_layers": 1, "out_fft_n_layers": 1, "in_fft_d_head": 8, "out_fft_d_head": 8}
-    filters = {"in_fft_conv1d_filter_size": 24, "out_fft_conv1d_filter_size": 24}
-    predictors = {"dur_predictor_filter_size": 12, "pitch_predictor_filter_size": 12}
-    return FastPitch(ModelConfig(**width, **layers, **filters, **predictors, n_mel_channels=5)).eval()
+def objective(**changes) -> FastPitchObjective:
+    return FastPitchObjective(AT_ONCE, **{"energy": True, "alignment": True} | changes)
 
 
-def small_batch(*mel_lengths: int) -> FastPitchBatch:
-    """Utterances of a token for every three frames, with zeros within the mels and values in their padding."""
-    generator = torch.Generator().manual_seed(len(mel_lengths))
-    frames = torch.tensor(mel_lengths)
-    token_lengths = frames // 3
-    shape = (len(frames), int(token_lengths.max()))
-    mask = mask_from_lengths(token_lengths, shape[1])
-    durations = torch.full(shape, 3) * mask
-    durations[:, 0] += frames % 3
-    mels = torch.randn(len(frames), 5, int(frames.max()), generator=generator)
-    mels[:, 2, 1] = 0
-    return FastPitchBatch(
-        names=tuple(f"u{index}" for index in range(len(frames))),
-        tokens=torch.randint(1, 148, shape, generator=generator),
-        token_lengths=token_lengths,
-        mels=mels,
-        mel_lengths=frames,
-        durations=durations,
-        pitch=torch.randn(shape, generator=generator),
-    )
+def original_mel_loss(out: FastPitchOutput, batch: FastPitchBatch) -> float:
+    """The original's mask of mels leaves out elements that happen to be zero."""
+    return float((out.mel.double() - batch.mels.double())[batch.mels != 0].square().mean())
 
 
-def test_examples_have_pitch_in_hz_and_none_where_the_target_is_unvoiced():
-    network, batch = small_network(), small_batch(20, 7)
-    network.set_pitch_statistics(PitchStatistics(mean=200.0, std=50.0))
-    batch.pitch[1] = torch.tensor([0.5, 0.0, *[0.0] * (batch.pitch.size(1) - 2)])
+@pytest.mark.parametrize("name", MODELS_1_1)
+def test_losses_of_1_1_are_the_published_ones_but_for_the_mask(goldens: Path, name: str):
+    folder = goldens / "fastpitch_1_1"
+    network, cases = published(folder, name)
+    case = next(case for case in cases if case["name"] == "forward")
+    given = load_file(folder / case["inputs_file"])
+    frames, prior = given["in.pitch_dense"][:, 0], given["in.attn_prior"]
+    others = {"pitch_frames": frames, "prior": prior, "speakers": given.get("in.speaker")}
+    batch = replace(golden_batch(given), durations=None, pitch=None, **others)
     with torch.no_grad():
-        example = FastPitchObjective().examples({"fastpitch": network}, batch)[1]
-    assert torch.equal(example.pitch["target"], torch.tensor([225.0] * 4 + [0.0] * 3))
-    assert (example.pitch["predicted"][:4] > 0).all() and not example.pitch["predicted"][4:].any()
-    assert "pitch (normalized)" not in example.curves
+        out = run_forward(network, given, case, 0)
+        has_energy = network.energy_emb is not None
+        terms = objective(energy=has_energy).evaluate({"fastpitch": network}, batch)
+    values = {key: float(term.total / term.count) for key, term in terms.items()}
+    valid = mask_from_lengths(batch.mel_lengths).unsqueeze(1).expand_as(batch.mels)
+    slow = (out.mel.double() - batch.mels.double())[valid].square().mean()
+    assert values["mel_loss"] == pytest.approx(float(slow), rel=1e-6)
+    values["mel_loss"] = original_mel_loss(out, batch)
+    values["dur_error"] = values["duration_error"]
+    assert values["kl_loss"] == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
+    for golden in case["losses"].values():
+        scales = {"dur_predictor_loss_scale": 1.0, "pitch_predictor_loss_scale": 1.0, "attn_loss_scale": 1.0}
+        scales |= {"energy_predictor_loss_scale": 0.1} | golden["scales"]
+        total = FastPitchObjective(LossScales(**scales), energy=has_energy, alignment=True).total(values, epoch=1)
+        assert total == pytest.approx(golden["float64"]["loss"], rel=1e-6)
+        factor = golden["float64"]["meta"]["loss"] / golden["float64"]["loss"]  # batch size where sums are logged
+        for term, value in golden["float64"]["meta"].items():
+            assert value == pytest.approx(factor * (values | {"loss": total})[term], rel=3e-6), term
+
+
+def test_the_weight_of_binarization_warms_up_as_published(goldens: Path):
+    cases = read_golden(goldens / "fastpitch_1_1" / "alignment" / "kl_weight_schedule.json")
+    assert cases
+    for case in cases:
+        epoch, expected = case.pop("epoch"), case.pop("kl_weight")
+        assert LossScales(**case).kl_loss_scale(epoch) == pytest.approx(expected), (case, epoch)
+
+
+def discriminator() -> MelDiscriminator:
+    torch.manual_seed(1)
+    return MelDiscriminator()
+
+
+def train(
+    cut: tuple[int, ...], *, adversarial: bool, steps: int = 2
+) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
+    """Weights and terms after some updates on 8 utterances, cut into micro-batches of these sizes."""
+    networks = {"fastpitch": small(**WITHOUT_DROPOUT)} | ({"mel_discriminator": discriminator()} if adversarial else {})
+    whole = recordings((9, 1, 23, 4, 6, 12, 3, 17), (40, 7, 90, 4, 33, 25, 60, 50))
+    utterances = [replace(part(whole, item), window=torch.tensor([item / 8])) for item in range(8)]
+    batches = [join_batches(rows) for rows in split(utterances, cut)]
+    engine = toy_engine(networks, objective=objective(adversarial=adversarial), learning_rate=1e-3, eps=1e-3)
+    terms = [engine.step(batches, epoch=1).terms for _ in range(steps)]
+    return {f"{n}.{k}": v for n, network in networks.items() for k, v in network.state_dict().items()}, terms
+
+
+@pytest.mark.parametrize("adversarial", [False, True])
+@pytest.mark.parametrize("cut", [(1,) * 8, (3, 5)])
+def test_one_global_batch_is_one_update_however_it_is_cut(cut: tuple[int, ...], adversarial: bool):
+    (weights, terms), (cut_weights, cut_terms) = (train(one, adversarial=adversarial) for one in ((8,), cut))
+    assert adversarial == ({"d_loss", "adversarial_loss", "feature_loss"} <= terms[0].keys())
+    assert terms[0]["attn_loss"] != terms[1]["attn_loss"]
+    for ours, theirs in zip(terms, cut_terms):
+        assert theirs == pytest.approx(ours, rel=2e-5)
+    for key, value in weights.items():
+        torch.testing.assert_close(cut_weights[key], value, rtol=1e-4, atol=2e-6, msg=key)
+
+
+def test_a_discriminator_sees_windows_of_what_is_valid_and_sharpens_the_mels_alone():
+    mel, lengths = torch.arange(1.0, 201).expand(3, 2, 200), torch.tensor([200, 100, 30])
+    windows = cut_windows(mel, lengths, torch.tensor([0.999, 0.5, 0.7]))
+    assert windows.shape == (3, 2, WINDOW)
+    assert windows[0, 0].tolist() == list(range(137, 201)) and windows[1, 1, 0] == 1 + 37 // 2
+    assert windows[2, 0].tolist() == [*range(1, 31), *[0] * 34]
+    network, judge = small(**WITHOUT_DROPOUT), discriminator()
+    batch = replace(recordings((9, 23), (70, 90)), window=torch.tensor([0.0, 1 - 1e-6]))
+    networks, ours = {"fastpitch": network, "mel_discriminator": judge}, objective(adversarial=True)
+    sums = ours.numerators("fastpitch", networks, batch)
+    (sums["adversarial_loss"] + sums["feature_loss"]).backward()
+    taught = {key for key, parameter in network.named_parameters() if parameter.grad is not None}
+    assert "proj.weight" in taught and not any(key.startswith(("duration", "pitch_predictor")) for key in taught)
+    with torch.no_grad():
+        out = network(batch)
+        scored = (judge(torch.stack([x[0, :, :64], x[1, :, 26:90]])) for x in (batch.mels, out.mel))
+        real, made = (one.features[0] for one in scored)
+    distances = [(a - b).abs().mean() for a, b in zip(real, made)]
+    torch.testing.assert_close(sums["feature_loss"] / 2, torch.stack(distances).sum())
+    torch.testing.assert_close(sums["adversarial_loss"] / 2, (1 - made[-1]).square().mean())
+    d_loss = ours.numerators("discriminator", networks, batch)["d_loss"] / 2
+    torch.testing.assert_close(d_loss, (1 - real[-1]).square().mean() + made[-1].square().mean())
+
+
+def test_validation_tells_how_good_the_alignment_is():
+    network, batch = small(), recordings((9, 23), (40, 90))
+    with torch.no_grad():
+        terms = objective().evaluate({"fastpitch": network}, batch)
+        attention = network.teacher_forced(batch).alignment.attention(batch.mel_lengths)
+    left_out = 0
+    for item in range(2):
+        n_tokens, n_frames = int(batch.token_lengths[item]), int(batch.mel_lengths[item])
+        left_out += n_tokens - len(set(attention[item, :n_frames].argmax(1).tolist()))
+    assert (terms["unattended_tokens"].total, terms["unattended_tokens"].count) == (left_out, 32)
+    lengths = batch.token_lengths, batch.mel_lengths
+    bare = network.attention(batch.mels, lengths[1], network.encoder.word_emb(batch.tokens), lengths[0], None)
+    own = diagonality(bare.attention(lengths[1]), *lengths)  # a random network's, which the prior's would hide
+    torch.testing.assert_close(terms["attention_diagonality"].total, own.sum(), atol=1e-4, rtol=1e-4)
+    assert own.abs().max() < 0.5 < diagonality(attention, *lengths).min()
+    assert terms["attention_diagonality"].count == 2
+
+
+def test_examples_show_the_alignment_and_pitch_and_energy_of_frames():
+    network, batch = small(), recordings((9, 23, 4), (40, 90, 5))
+    batch.pitch_frames[:, :20] = 0  # unvoiced
+    with torch.no_grad():
+        examples = objective().examples({"fastpitch": network}, batch)
+        out = network.teacher_forced(batch)
+    assert len(examples) == 2
+    first = examples[0]
+    torch.testing.assert_close(first.alignment.sum(1), torch.ones(40))
+    assert torch.equal(first.durations, out.target_durations[0, :9])
+    frames = torch.repeat_interleave(torch.arange(9), first.durations)
+    assert torch.equal(first.curves["energy"]["target"], out.target_energy[0, frames])
+    voiced = out.target_pitch[0, frames] != 0
+    hertz = network.pitch_in_hz(out.target_pitch, None)[0, frames]
+    torch.testing.assert_close(first.pitch["target"], hertz * voiced)
+    assert torch.equal(first.pitch["predicted"] != 0, voiced) and not voiced.all()

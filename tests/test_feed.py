@@ -21,8 +21,7 @@ from common.errors import InputError
 from common.text.config import TextConfig
 from common.torch_file import load_tensor
 from fastpitch.arg_parser import TrainingOptions
-from fastpitch.data_function import FastPitchDataset
-from fastpitch.training_list import read_list
+from fastpitch.data_function import FastPitchDataset, read_list
 from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)

@@ -18,7 +18,7 @@ from common.text.arpabet import dictionary_of_file, heteronyms_of_file
 from common.text.config import TextConfig
 from common.text.lexicon import read_lexicon
 from common.torch_file import load_tensor
-from fastpitch.prosody_transforms import load_custom_transform
+from fastpitch.prosody import load_custom_transform
 from jasper.manifest import read_entries
 from scripts.download_models import bring
 
@@ -35,7 +35,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "lexicon": lambda path: read_lexicon(path, TextConfig(p_arpabet=1.0)),
     "dictionary": dictionary_of_file,
     "heteronyms": heteronyms_of_file,
-    "transform": lambda path: load_custom_transform(path, "pitch"),
+    "transform": load_custom_transform,
     "manifest": read_entries,
 }
 

@@ -17,6 +17,7 @@ from scripts import checkpoint_tools
 RUN = "--epochs 2 --validation-interval 99 --samples-interval 99 --ema-decay 0.9".split()
 NAME = "FastPitch_checkpoint_1.pt"
 OPTIMIZER = ("training", "optimizers", "fastpitch")
+BIAS = "fastpitch.proj.bias"
 
 
 @pytest.fixture(scope="module")
@@ -51,21 +52,11 @@ def with_huge_mels(payload: dict[str, Any], *place: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("place", "change", "message"),
     [
-        (
-            ("ema", "fastpitch"),
-            lambda state: dict([*state.items()][1:]),
-            "its EMA weights do not fit the model: Missing",
-        ),
-        ((*OPTIMIZER, "states"), lambda states: dict([*states.items()][1:]), "its optimizer's state does not fit"),
-        *(
-            ((*OPTIMIZER, "states", "fastpitch.proj.bias"), change, "state of fastpitch.proj.bias")
-            for change in (
-                lambda one: {**one, "exp_avg": one["exp_avg"][:1]},
-                lambda one: {**one, "exp_avg_sq": torch.zeros(())},
-                lambda one: {**one, "step": torch.zeros(3)},
-                lambda one: {"step": one["step"], "exp_avg": one["exp_avg"]},
-            )
-        ),
+        (("ema", "fastpitch"), lambda state: dict([*state.items()][1:]), "EMA weights"),
+        ((*OPTIMIZER, "states"), lambda states: dict([*states.items()][1:]), "optimizer's state"),
+        ((*OPTIMIZER, "states", BIAS), lambda one: {**one, "exp_avg": one["exp_avg"][:1]}, BIAS),
+        ((*OPTIMIZER, "states", BIAS), lambda one: {**one, "step": torch.zeros(3)}, BIAS),
+        ((*OPTIMIZER, "states", BIAS), lambda one: {"step": one["step"], "exp_avg": one["exp_avg"]}, BIAS),
         (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "are of mpd, expected fastpitch"),
         (("config", "text", "symbol_set"), lambda _: "english_extended", "symbol"),
         (("config", "audio", "n_mels"), lambda _: 40, "n_mel"),

@@ -1,22 +1,13 @@
 """One kind of mels for a corpus and all models trained on it: where it comes from, and what training says of it."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import soundfile
-import torch
-from corpus import add_clip
-from shell import ROOT, dry_run, run_bash
-from tiny_models import without_samples
-from tiny_tacotron2 import TINY_OPTIONS as TINY_TACOTRON2
-from tiny_vocoder import TINY_OPTIONS as TINY_HIFIGAN, make_recordings
+from tiny_vocoder import make_recordings
 from training_setup import set_up
 
 import extract_mels
-import train
-from common.audio.options import line_of_mels
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint, strip_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, audio_preset, from_plain, to_plain
@@ -24,10 +15,7 @@ from common.errors import InputError, OptionError
 from common.files import read_json, write_json
 from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
-from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig as HifiganConfig
-from hifigan.training_setup import fitting_rates
-from scripts.datasets import describe_mels
-from tests.tiny import TINY_OPTIONS as TINY_FASTPITCH
+from hifigan.config import PUBLISHED_MELS, ModelConfig as HifiganConfig
 
 PUBLISHED = AudioConfig(**PUBLISHED_MELS)
 VOCODER = HifiganConfig()
@@ -49,14 +37,6 @@ def audio_of(model: str, corpus: Path, *words: str | Path) -> AudioConfig:
     lists = [word for name in ("training", "validation") for word in (f"--{name}-files", corpus / "train.txt")]
     argv = ["-m", model, "-d", corpus, "-o", corpus / "out", *lists, *MODELS[model], *words]
     return set_up(*map(str, argv)).audio
-
-
-def test_windows_are_about_as_long_at_every_rate():
-    for rate in (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 192000):
-        audio = audio_preset(rate)
-        assert 0.04 < audio.win_length / rate < 0.065 and 0.0099 < audio.hop_length / rate < 0.0161, rate
-        assert audio.filter_length < 2 * audio.win_length and audio.hop_length % 8 == 0, rate
-        assert fitting_rates(audio.hop_length, PRESETS["v1"].upsample_rates)
 
 
 def save_voice(path: Path, audio: AudioConfig, **fields: object) -> Path:
@@ -94,15 +74,8 @@ def test_a_vocoder_is_trained_for_a_voice(model: str, corpus: Path, tmp_path: Pa
     describe(corpus, AudioConfig())
     assert audio_of(model, corpus, "--for-voice", voice) == WIDE
     assert audio_of(model, corpus, "--for-voice", voice, "--n-mel-channels", "100") == WIDE
-    for words, message in (
-        (("--mel-fmax", "9000"), r"mel_fmax: 9000\.0 \(the options\), 11000\.0 \(--for-voice .*voice\.pt\)"),
-        (
-            ("--audio-config", corpus / "audio.json"),
-            r"n_mels: 100 \(--for-voice .*\), 80 \(--audio-config .*; mel_fmax",
-        ),
-    ):
-        with pytest.raises(OptionError, match=message):
-            audio_of(model, corpus, "--for-voice", voice, *words)
+    with pytest.raises(OptionError, match=r"mel_fmax: 9000\.0 \(the options\), 11000\.0 \(--for-voice .*voice\.pt\)"):
+        audio_of(model, corpus, "--for-voice", voice, "--mel-fmax", "9000")
     stripped, checkpoint = tmp_path / "stripped.pt", load_checkpoint(voice)
     networks: dict = {"generator": {}}
     save_checkpoint(stripped, strip_checkpoint(replace(checkpoint, networks=networks, ema=networks)))
@@ -140,11 +113,6 @@ def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Pat
     assert audio_of("HiFi-GAN", corpus, "--resume", "--input-mels-dir", describe(tmp_path / "mels", WIDE)) == WIDE
 
 
-def test_a_training_says_what_its_mels_are():
-    kind = "mels: 22050 Hz, 100 channels from 0 to 11000 Hz, window 1024, hop 256, aligned, peak 0.95"
-    assert line_of_mels(replace(WIDE, **PUBLISHED_MELS)) == kind
-
-
 def test_features_are_of_the_corpuss_kind_and_other_options_are_obeyed(tmp_path: Path):
     corpus = describe(make_recordings(tmp_path / "corpus", count=3, val=1), WIDE)
 
@@ -157,69 +125,3 @@ def test_features_are_of_the_corpuss_kind_and_other_options_are_obeyed(tmp_path:
     assert extract() == WIDE
     (corpus / "mels").rename(corpus / "before")
     assert extract("--n-mels", "40") == replace(WIDE, n_mels=40)
-
-
-def described(monkeypatch: pytest.MonkeyPatch, corpus: Path, *words: str | Path) -> AudioConfig:
-    argv = ["describe_mels", "-d", corpus, "-o", corpus / "audio.json", *words]
-    monkeypatch.setattr(sys, "argv", [str(word) for word in argv])
-    assert describe_mels.main() == 0
-    return from_plain(AudioConfig, read_json(corpus / "audio.json"), where="")
-
-
-def test_a_corpuss_kind_suits_its_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for index, rate in enumerate((44100, 44100)):
-        (tmp_path / "wavs").mkdir(exist_ok=True)
-        soundfile.write(tmp_path / "wavs" / f"{index}.flac", torch.zeros(9).numpy(), rate)
-    assert described(monkeypatch, tmp_path) == audio_preset(44100)
-    words = ("--resume", "--mel-fmax=9000", "--peak-norm")  # arguments of extract_mels.py
-    assert described(monkeypatch, tmp_path, *words) == replace(audio_preset(44100), mel_fmax=9000.0, peak=32767 / 32768)
-    assert described(monkeypatch, tmp_path, "-sr", "8000") == audio_preset(8000)
-    assert described(monkeypatch, tmp_path, "--like", save_voice(tmp_path / "voice.pt", WIDE)) == WIDE
-    (tmp_path / "wavs" / "0.flac").write_bytes(b"none")
-    with pytest.raises(InputError, match=r"0\.flac: "):
-        described(monkeypatch, tmp_path)
-
-
-def test_prepare_dataset_describes_a_corpus_once_where_it_can(tmp_path: Path):
-    add_clip(tmp_path / "my", "a", 0.5)
-    variables = {"DATASET_PATH": tmp_path / "my", "NAME": "my", "FILELISTS": tmp_path / "lists", "FEATURES": "false"}
-    describing = "scripts.datasets.describe_mels"
-    found = [words for words in dry_run("scripts/prepare_dataset.sh", **variables) if describing in words]
-    assert [words[words.index("--output") + 1] for words in found] == [f"{tmp_path}/my/audio.json"]
-    elsewhere = {**variables, "AUDIO_CONFIG": "kinds/my.json", "FEATURES": "mels"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", DRY_RUN="1", **elsewhere)
-    lines = result.stdout.splitlines()
-    assert all("kinds/my.json" in line for line in lines if "describe_mels" in line or "extract_mels.py" in line)
-    assert sum(f"DATASET_PATH={tmp_path}/my NAME=my AUDIO_CONFIG=kinds/my.json TRAIN" in line for line in lines) == 3
-    describe(tmp_path / "my", WIDE)
-    assert not any(describing in words for words in dry_run("scripts/prepare_dataset.sh", **variables))
-
-
-@pytest.mark.parametrize("model", ["FastPitch", "Tacotron2"])
-def test_a_voice_and_a_vocoder_of_one_corpus_have_its_mels(model: str, tmp_path: Path, capsys: pytest.CaptureFixture):
-    """With tiny networks and a kind of mels that is no model's default."""
-    corpus, lists, output = tmp_path / "my", tmp_path / "lists", tmp_path / "out"
-    lines = [add_clip(corpus, f"c{index}", 0.6 + index / 10) for index in range(4)]
-    audio = AudioConfig(n_mels=40, mel_fmax=11000.0)
-    describe(corpus, audio)
-    for split, part in (("train", lines[1:]), ("val", lines[:1])):
-        lists.mkdir(exist_ok=True)
-        (lists / f"my_audio_text_{split}_filelist.txt").write_text("".join(part))
-        (lists / f"my_audio_{split}.txt").write_text("".join(line.split("|")[0] + "\n" for line in part))
-
-    def run(columns: str, *words: str | Path) -> None:
-        names = [lists / f"my_{columns.format(split)}.txt" for split in ("train", "val")]
-        data = ["-d", corpus, "-o", output, "--training-files", names[0], "--validation-files", names[1], "-bs", "3"]
-        argv = [*data, "--samples-interval", "99", "--weight-decay", "0", *words]
-        with without_samples():
-            assert train.main([str(word) for word in argv]) == 0
-
-    voice, vocoder = output / f"{model}_checkpoint_1.pt", output / "HiFi-GAN_checkpoint_1.pt"
-    if model == "FastPitch":
-        own = ["-m", "FastPitch", "--learned-alignment", "--energy-conditioning", *TINY_FASTPITCH]
-    else:
-        own = [*TINY_TACOTRON2, "--max-decoder-steps", "9"]
-    run("audio_text_{}_filelist", *own, "--epochs", "1")
-    run("audio_{}", *TINY_HIFIGAN, "--epochs", "1")
-    assert "mels: 22050 Hz, 40 channels from 0 to 11000 Hz" in capsys.readouterr().out
-    assert load_checkpoint(voice).audio == load_checkpoint(vocoder).audio == audio

@@ -1,10 +1,11 @@
-"""Tacotron 2 against the published one's numbers, and utterances in a batch against themselves alone."""
+"""Tacotron 2 against the published one: outputs, losses, gradients and checkpoints; and utterances in a batch."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from golden_files import group, read_golden, series
+from golden_files import entries, group, read_golden, series
 from safetensors.torch import load_file
 from tiny_tacotron2 import (
     INFERENCES,
@@ -12,22 +13,31 @@ from tiny_tacotron2 import (
     inference_case,
     one_of,
     published,
-    speaking_network,
+    tacotron2_objective,
     tiny_batch,
     tiny_network,
+    without_dropout,
 )
-from torch import Tensor
+from torch import Tensor, nn
 
-from common.config import from_plain
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint
+from common.config import AudioConfig, from_plain
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
+from common.training.optim import OPTIMIZERS, load_state_by_name
 from tacotron2.arg_parser import InferenceOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import PRENET_LAYERS, DecoderStep
-from tacotron2.inference import durations_from_alignments
-from tacotron2.model import ModelConfig, Tacotron2
+from tacotron2.loss_function import sums_of_errors
+from tacotron2.model import ModelConfig, Tacotron2, TrainingOutput, durations_from_alignments
 
 FOLDER = "tacotron2"
+CPU = torch.device("cpu")
+LAYOUT = entries("tacotron2/checkpoints.json", "layout")
+SMALL = [file for file in LAYOUT if "full_shapes" not in file]
+PLAIN = next((file for file in SMALL if LAYOUT[file]["optimizer"]["state"]), "")
+SCALED = next((file for file in SMALL if LAYOUT[file]["scaler"]), "")
 TEACHER_FORCED = {"atol": 3e-5, "rtol": 0}
 INFERRED = {"atol": 5e-5, "rtol": 0}
 SIZES = [(5, 9), (11, 20), (1, 1), (8, 14)]
@@ -38,14 +48,19 @@ def forward_case(folder: Path) -> dict[str, Tensor]:
     return load_file(folder / "tacotron2_forward.safetensors")
 
 
+def golden_batch(case: dict[str, Tensor]) -> Tacotron2Batch:
+    given = group(case, "input")
+    fields = [given[name] for name in ("text_padded", "input_lengths", "mel_padded", "output_lengths")]
+    return Tacotron2Batch(("",) * len(fields[0]), *fields)
+
+
 def forced(network: Tacotron2, case: dict[str, Tensor], masks: Tensor | None = None):
     """The teacher-forced pass of a golden's batch, without the prenet's dropout unless ``masks`` are given."""
-    given = group(case, "input")
-    n_steps = given["mel_padded"].size(2)
+    batch = golden_batch(case)
+    n_steps = batch.mels.size(2)
     if masks is None:
         masks = torch.ones(n_steps, PRENET_LAYERS, 1, network.config.prenet_dim)
-    fields = (given[name] for name in ("text_padded", "input_lengths", "mel_padded", "output_lengths"))
-    return network(Tacotron2Batch((), *fields), prenet_masks=masks[:n_steps])
+    return network(batch, prenet_masks=masks[:n_steps])
 
 
 @torch.no_grad()
@@ -140,30 +155,6 @@ def test_the_full_size_model_has_the_published_keys_and_shapes(folder: Path):
     assert all(getattr(defaults, key) == value for key, value in about["config"].items() if key != "mask_padding")
 
 
-def test_new_weights_are_drawn_from_the_published_distributions():
-    torch.manual_seed(0)
-    config = ModelConfig(n_symbols=148, symbols_embedding_dim=64, encoder_embedding_dim=64)
-    network = Tacotron2(config)
-    weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
-
-    def glorot(name: str, gain: float) -> tuple[float, float]:
-        weight = weights[name]
-        receptive = weight[0][0].numel()
-        return float(weight.abs().max()), gain * (6 / ((weight.size(0) + weight.size(1)) * receptive)) ** 0.5
-
-    bounds = {
-        "embedding.weight": (float(weights["embedding.weight"].abs().max()), (6 / (148 + 64)) ** 0.5),
-        "relu": glorot("encoder.convolutions.1.0.conv.weight", 2**0.5),
-        "tanh": glorot("decoder.attention_layer.memory_layer.linear_layer.weight", 5 / 3),
-        "postnet": glorot("postnet.convolutions.2.0.conv.weight", 5 / 3),
-        "last postnet": glorot("postnet.convolutions.4.0.conv.weight", 1.0),
-        "linear": glorot("decoder.linear_projection.linear_layer.weight", 1.0),
-        "sigmoid": glorot("decoder.gate_layer.linear_layer.weight", 1.0),
-    }
-    for name, (largest, bound) in bounds.items():
-        assert 0.97 * bound < largest <= bound, name
-
-
 @torch.no_grad()
 def test_a_teacher_forced_utterance_is_the_same_in_any_batch():
     network, batch = tiny_network(), tiny_batch(SIZES)
@@ -179,23 +170,6 @@ def test_a_teacher_forced_utterance_is_the_same_in_any_batch():
         assert together.frames[row].sum() == n_frames
 
 
-def test_a_spoken_utterance_is_the_same_in_any_batch_and_order():
-    network, batch = speaking_network(), tiny_batch([(5, 1), (11, 1), (1, 1), (8, 1), (3, 1), (14, 1)])
-    together = network.infer(batch.tokens, batch.token_lengths)
-    lengths = together.lengths.tolist()
-    assert len(set(lengths)) > 2
-    assert together.finished.tolist() == [length < TINY.max_decoder_steps for length in lengths]
-    assert not together.finished.all()
-    for row, n_frames in enumerate(lengths):
-        n_tokens = int(batch.token_lengths[row])
-        alone = network.infer(batch.tokens[row : row + 1, :n_tokens], batch.token_lengths[row : row + 1])
-        assert alone.lengths.tolist() == [n_frames]
-        assert alone.finished.tolist() == [bool(together.finished[row])]
-        torch.testing.assert_close(together.mel[row, :, :n_frames], alone.mel[0], atol=1e-5, rtol=0)
-        assert not together.mel[row, :, n_frames:].any()
-        assert not together.alignments[row, n_frames:].any()
-
-
 @pytest.mark.parametrize(("bias", "n_frames", "finished"), [(-50.0, 70, False), (50.0, 1, True)])
 def test_an_utterance_has_at_least_one_frame_and_is_not_finished_at_the_last_step(
     bias: float, n_frames: int, finished: bool
@@ -206,3 +180,115 @@ def test_an_utterance_has_at_least_one_frame_and_is_not_finished_at_the_last_ste
     out = network.infer(batch.tokens, batch.token_lengths, Controls(options=InferenceOptions(max_decoder_steps=70)))
     assert (out.finished.tolist(), out.lengths.tolist()) == ([finished] * 2, [n_frames] * 2)
     assert out.mel.shape == (2, TINY.n_mel_channels, n_frames) and out.frames.sum(1).tolist() == [n_frames] * 2
+
+
+def golden_output(case: dict[str, Tensor], name: str) -> TrainingOutput:
+    """Stored outputs of a golden; the alignments have no part in the loss."""
+    out = group(case, name)
+    return TrainingOutput(out["mel_outputs"], out["mel_outputs_postnet"], out["gate_outputs"], torch.empty(0))
+
+
+def published_means(out: TrainingOutput, batch: Tacotron2Batch) -> dict[str, float]:
+    """Plain means over everything, padding included, by the objective for the original's training."""
+    objective = tacotron2_objective(mask_padding=False)
+    sums = sums_of_errors(out, batch, mask_padding=False)
+    return {name: float(total / objective.counts("tacotron2", batch)[name]) for name, total in sums.items()}
+
+
+@pytest.mark.parametrize(
+    ("stored", "outputs"),
+    [("mask_padding_true", "output"), ("mask_padding_false", "nomask"), ("prenet_masks", "masked_output")],
+)
+def test_losses_equal_the_published_ones(folder: Path, forward_case: dict[str, Tensor], stored: str, outputs: str):
+    expected = read_golden(folder / "tacotron2_forward.json", "loss", stored)
+    means = published_means(golden_output(forward_case, outputs), golden_batch(forward_case))
+    assert means["mel_loss"] == pytest.approx(expected["mel"], rel=1e-5)
+    assert means["mel_postnet_loss"] == pytest.approx(expected["mel_postnet"], rel=1e-5)
+    assert means["gate_loss"] == pytest.approx(expected["gate"], rel=1e-5)
+    assert sum(means.values()) == pytest.approx(expected["total"], rel=1e-5)
+
+
+def test_masked_losses_are_the_published_sums_over_valid_elements(folder: Path, forward_case: dict[str, Tensor]):
+    expected = read_golden(folder / "tacotron2_forward.json", "loss", "mask_padding_true")
+    batch = golden_batch(forward_case)
+    objective = tacotron2_objective()
+    sums = sums_of_errors(golden_output(forward_case, "output"), batch, mask_padding=True)
+    counts = objective.counts("tacotron2", batch)
+    everything = batch.mels.size(0) * batch.mels.size(2)
+    share = everything / int(batch.mel_lengths.sum())
+    for name, stored in (("mel_loss", "mel"), ("mel_postnet_loss", "mel_postnet"), ("gate_loss", "gate")):
+        assert float(sums[name] / counts[name]) == pytest.approx(expected[stored] * share, rel=1e-5)
+
+
+def test_gradient_norms_and_batch_statistics_equal_the_published_ones(folder: Path, forward_case: dict[str, Tensor]):
+    expected = read_golden(folder / "tacotron2_forward.json", "loss", "train_no_dropout")
+    network, batch = without_dropout(published(folder, mask_padding=False)).train(), golden_batch(forward_case)
+    objective = tacotron2_objective(mask_padding=False)
+    sums = objective.numerators("tacotron2", {"tacotron2": network}, batch)
+    counts = objective.counts("tacotron2", batch)
+    loss = sum(total / counts[name] for name, total in sums.items())
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(expected["total"], rel=1e-5)
+    norms = {name: float(parameter.grad.norm()) for name, parameter in network.named_parameters()}
+    assert set(norms) == set(expected["grad_norms"])
+    for name, norm in expected["grad_norms"].items():
+        assert norms[name] == pytest.approx(norm, rel=1e-3, abs=2e-6), name
+    state = network.state_dict()
+    for name, value in group(forward_case, "train.bn_after").items():
+        torch.testing.assert_close(state[name], value, atol=1e-5, rtol=1e-5)
+
+
+def test_masked_training_gives_gradients_that_padding_has_no_part_in():
+    network = without_dropout(tiny_network()).train()
+    _freeze_batch_norm(network)
+    objective, batch = tacotron2_objective(), tiny_batch(SIZES)
+    longer = replace(
+        batch, tokens=torch.nn.functional.pad(batch.tokens, (0, 3)), mels=torch.nn.functional.pad(batch.mels, (0, 5))
+    )
+    gradients = []
+    for given in (batch, longer):
+        network.zero_grad()
+        sum(objective.numerators("tacotron2", {"tacotron2": network}, given).values()).backward()
+        gradients.append({name: parameter.grad.clone() for name, parameter in network.named_parameters()})
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(
+            gradients[1][name], gradient, atol=1e-3, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
+        )
+
+
+def _freeze_batch_norm(network: Tacotron2) -> None:
+    """Let batch norm use its running statistics, the one thing in which utterances of a micro-batch touch."""
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm1d):
+            module.eval()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_published_checkpoint_loads_into_the_model_it_describes(folder: Path, name: str):
+    checkpoint = load_checkpoint(folder / "checkpoints" / name)
+    assert checkpoint.model == "Tacotron2"
+    assert (checkpoint.text.symbol_set, checkpoint.text.cleaners) == ("english_basic", ("english_cleaners_tacotron2",))
+    assert checkpoint.audio == AudioConfig(n_mels=LAYOUT[name]["config"]["n_mel_channels"])
+    networks, config = load_networks(checkpoint, device=CPU)
+    assert config.mask_convolutions  # an utterance does not depend on its batch, whoever trained the voice
+    assert set(networks) == {"tacotron2"}
+
+
+def test_optimizer_state_and_loss_scale_go_where_they_belong(folder: Path):
+    path = folder / "checkpoints" / PLAIN
+    checkpoint = load_checkpoint(path)
+    networks, _ = load_networks(checkpoint, device=CPU)
+    named = {f"tacotron2.{key}": parameter for key, parameter in networks["tacotron2"].named_parameters()}
+    optimizer = OPTIMIZERS["adam"](named.values(), 1e-3, weight_decay=1e-6)
+    saved = checkpoint.training["optimizers"]["tacotron2"]
+    load_state_by_name(optimizer, saved, named, where=str(path))
+    stored = torch.load(path, weights_only=True)["optimizer"]["state"]
+    assert len(stored) == len(named)
+    for number, parameter in enumerate(named.values()):
+        assert torch.equal(optimizer.state[parameter]["exp_avg"], stored[number]["exp_avg"])
+    assert optimizer.param_groups[0]["eps"] == 1e-8
+    assert checkpoint.training["epoch"] == LAYOUT[PLAIN]["epoch"] + 1  # the original counts from 0
+
+    scaled, stored = load_checkpoint(folder / "checkpoints" / SCALED).training["scaler"], LAYOUT[SCALED]["scaler"]
+    finite_since = {"tacotron2": stored["_growth_tracker"]}
+    assert scaled == {"scales": {"tacotron2": stored["scale"]}, "finite_since": finite_since}

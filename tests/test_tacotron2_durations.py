@@ -1,7 +1,5 @@
 """Tacotron 2 as the teacher of extract_mels.py: durations, attention, mels, and FastPitch trained on them."""
 
-import re
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,20 +9,15 @@ import numpy as np
 import pytest
 import torch
 from corpus import add_clip, make_corpus
-from tiny import train_options
+from tiny_checkpoint import save_networks
 from tiny_tacotron2 import TINY, tiny_network
 from torch import Tensor
 
 import extract_mels
-import train
 from common.audio.pitch import average_pitch, estimate_pitch
 from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.checkpoints.reading import load_checkpoint
 from common.cli import run
-from common.config import AudioConfig, to_plain
-from common.files import read_json
-from common.logger import read_log
+from common.config import AudioConfig
 from common.synthesis.utterances import MelOutput
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
@@ -42,9 +35,10 @@ ALL = (
 N_CLIPS = 6
 
 
-def new_network(seed: int = 0) -> Tacotron2:
+@pytest.fixture(scope="module")
+def network() -> Tacotron2:
     """Random weights whose attention differs between symbols."""
-    network = tiny_network(seed=seed, **OPTIONS)
+    network = tiny_network(**OPTIONS)
     with torch.no_grad():
         network.embedding.weight.mul_(20)
         for parameter in network.decoder.parameters():
@@ -52,21 +46,10 @@ def new_network(seed: int = 0) -> Tacotron2:
     return network
 
 
-def save(path: Path, network: Tacotron2, **changes) -> Path:
-    config = replace(TINY, **OPTIONS)
-    checkpoint = Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), {"tacotron2": network.state_dict()})
-    save_checkpoint(path, replace(checkpoint, **changes))
-    return path
-
-
-@pytest.fixture(scope="module")
-def network() -> Tacotron2:
-    return new_network()
-
-
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory, network: Tacotron2) -> Path:
-    return save(tmp_path_factory.mktemp("tacotron2") / "Tacotron2_checkpoint_1.pt", network)
+    path, config = tmp_path_factory.mktemp("tacotron2") / "Tacotron2_checkpoint_1.pt", replace(TINY, **OPTIONS)
+    return save_networks(path, "Tacotron2", config, {"tacotron2": network}, audio=AudioConfig(), text=TextConfig())
 
 
 @pytest.fixture
@@ -81,9 +64,9 @@ Extract = Callable[..., tuple[int, str, str]]
 def extract(corpus: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Extract:
     """Run the command in this process: (exit status, stdout, stderr without progress)."""
 
-    def call(*options: str | Path, model: Path = checkpoint) -> tuple[int, str, str]:
+    def call(*options: str | Path) -> tuple[int, str, str]:
         words = ["-d", corpus, "--wav-text-filelist", corpus / "train.txt", "--num-workers", 1, *options]
-        words += ["--output-meta-file", corpus / "train.meta", "--tacotron2-checkpoint", model]
+        words += ["--output-meta-file", corpus / "train.meta", "--tacotron2-checkpoint", checkpoint]
         monkeypatch.setattr(sys, "argv", ["extract_mels.py", *map(str, words)])
         with pytest.raises(SystemExit) as exit_status:
             run(extract_mels.main)
@@ -102,16 +85,6 @@ def features(folder: Path) -> dict[str, dict[str, Tensor]]:
         for name in FOLDERS
         if (folder / name).is_dir()
     }
-
-
-def same(first: dict[str, dict[str, Tensor]], second: dict[str, dict[str, Tensor]]) -> None:
-    """Equal but for rounding, whole numbers altogether."""
-    assert first.keys() == second.keys()
-    for folder, clips in first.items():
-        assert clips.keys() == second[folder].keys() and clips
-        for name, tensor in clips.items():
-            exact = folder in ("mels", "durations", "pitch_char")
-            torch.testing.assert_close(tensor, second[folder][name], rtol=0, atol=0 if exact else 2e-5)
 
 
 def alone(network: Tacotron2, corpus: Path) -> dict[str, MelOutput]:
@@ -159,58 +132,7 @@ def test_each_clip_is_teacher_forced_as_if_it_were_alone(corpus: Path, extract: 
     assert "symbols of --input-type char --symbol-set english_basic --text-cleaners english_cleaners;" in out
 
 
-def test_a_teacher_with_averaged_weights_reads_with_them_unless_told_otherwise(
-    corpus: Path, extract: Extract, network: Tacotron2, tmp_path: Path
-):
-    averaged = new_network(seed=1)
-    path = save(tmp_path / "averaged.pt", network, ema={"tacotron2": averaged.state_dict()})
-    for options, teacher in (((), averaged), (("--no-ema",), network)):
-        assert extract("--extract-attentions", *options, model=path)[0] == 0
-        truth = alone(teacher, corpus)
-        for name, attention in features(corpus)["attentions"].items():
-            torch.testing.assert_close(attention, truth[name].alignments[0], rtol=0, atol=2e-5)
-        status, _, err = extract("--extract-attentions", "--ema" if options else "--no-ema", model=path)
-        assert status == 1 and "other settings: ema: " in err
-        shutil.rmtree(corpus / "attentions")
-    status, _, err = extract("--extract-attentions", "--ema")
-    assert status == 1 and "no EMA weights; leave out --ema" in err
-
-
-def test_fastpitch_trains_on_the_durations(corpus: Path, extract: Extract, tmp_path: Path):
-    status, out, _ = extract("--extract-mels", "--extract-durations", "--extract-pitch-char")
-    text_options = re.search(r"durations are of the symbols of (.*);", out)[1].split()  # as the run says
-    assert status == 0
-    for name in ("train.txt", "val.txt"):
-        (corpus / name).write_text((corpus / "train.meta").read_text())
-    assert train.main(train_options(corpus, tmp_path / "run", "--epochs", "1", "-bs", "3", *text_options)) == 0
-    records = [record["data"] for record in read_log(tmp_path / "run" / "nvlog.json") if record["type"] == "LOG"]
-    losses = [data["train_loss"] for data in records if "train_loss" in data]
-    assert losses and np.isfinite(losses).all()
-    assert load_checkpoint(tmp_path / "run" / "FastPitch_checkpoint_1.pt").training["iteration"] == 2
-
-
-def test_what_is_whole_is_kept_and_the_rest_is_made_again(corpus: Path, extract: Extract):
-    assert extract(*ALL)[0] == 0
-    wanted = features(corpus)
-    (corpus / "durations" / "c001.pt").unlink()
-    path = corpus / "attentions" / "c002.pt"
-    path.write_bytes(path.read_bytes()[:-50])
-    torch.save(torch.ones_like(wanted["durations"]["c003"]), corpus / "durations" / "c003.pt")  # another sum
-    untouched = corpus / "mels_teacher" / "c002.pt"
-    before = untouched.stat().st_mtime_ns
-    status, out, _ = extract(*ALL, "--resume")
-    assert status == 0 and untouched.stat().st_mtime_ns == before
-    same(features(corpus), wanted)
-    table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.startswith("  ")}
-    assert table["durations/"] == ["2", "4"] and table["attentions/"] == ["1", "5"]
-    assert (
-        table["mels_teacher/"] == ["0", "6"] and table["mels/"] == ["0", "6"] and table["pitch_char_hz/"] == ["2", "4"]
-    )
-
-
-def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract: Extract, network: Tacotron2):
-    assert extract("--extract-durations")[0] == 0
-    wanted = features(corpus)["durations"]
+def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract: Extract):
     with (corpus / "train.txt").open("a") as file:
         file.write("wavs/absent.wav|Nobody.\n")
         file.write(add_clip(corpus, "strange", 0.5).replace("Hello", "Caf#"))
@@ -218,16 +140,10 @@ def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract
     (corpus / "wavs" / "c002.wav").write_bytes(b"RIFF")
     status, out, _ = extract("--extract-durations", "--unknown-symbols", "error")
     assert status == 1 and "refused: 3 of 9 utterances" in out
-    for name, words in {
-        f"{corpus}/train.txt:7": "wavs/absent.wav",
-        f"{corpus}/train.txt:8": "'#' (U+0023) not in symbol set english_basic",
-        f"{corpus}/train.txt:3": "wavs/c002.wav",
-    }.items():
-        assert any(name in line and words in line for line in out.splitlines()), out
-    made = features(corpus)["durations"]
-    assert made.keys() == {*wanted, "mute"} and torch.equal(made["c003"], wanted["c003"])
+    for place, words in {":7": "wavs/absent.wav", ":8": "'#' (U+0023) not in", ":3": "wavs/c002.wav"}.items():
+        assert any(f"{corpus}/train.txt{place}" in line and words in line for line in out.splitlines()), out
+    assert features(corpus)["durations"].keys() == {"c000", "c001", "c003", "c004", "c005", "mute"}
     assert len((corpus / "train.meta").read_text().splitlines()) == 6
-
     status, out, err = extract("--extract-durations")
     assert status == 1 and "refused: 2 of 9 utterances" in out
     assert "warning: 1 character that this voice has no symbol for was left out: '#' (1)" in err
@@ -239,44 +155,10 @@ def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract
     ("options", "message"),
     [
         ("--extract-durations --extract-durs-from-textgrids", "--extract-durs-from-textgrids: give one of them"),
-        ("--extract-attentions --extract-durs-from-textgrids --trim-silence 0", "and no --extract-attentions"),
         ("--extract-durations --n-mels 40", "n_mels: 40 (options), 80 ("),
-        ("--extract-durations --peak 0.9", "peak: 0.9 (options), None ("),
     ],
 )
 def test_options_that_do_not_fit_end_in_one_line(corpus: Path, extract: Extract, options: str, message: str):
     status, out, err = extract(*options.split())
     assert status == 2 and out == "" and message in err and "\n" not in err
     assert features(corpus) == {}
-
-
-def test_the_checkpoint_says_what_its_mels_are(corpus: Path, extract: Extract, tmp_path: Path, network: Tacotron2):
-    audio = AudioConfig(win_length=800, peak=0.9)
-    model = save(tmp_path / "other.pt", network, audio=audio)
-    assert extract("--extract-mels", "--extract-durations", "--filter-length", "1024", model=model)[0] == 0
-    assert (
-        read_json(corpus / "durations" / "audio.json") == to_plain(audio) == read_json(corpus / "mels" / "audio.json")
-    )
-    published = save(tmp_path / "published.pt", network, assumed=("peak",))
-    (corpus / "mels").rename(tmp_path / "mels")
-    (corpus / "durations").rename(tmp_path / "durations")
-    assert extract("--extract-durations", "--peak", "0.5", model=published)[0] == 0
-    assert read_json(corpus / "durations" / "audio.json")["peak"] == 0.5
-
-
-def test_features_of_two_models_are_never_mixed(corpus: Path, extract: Extract, tmp_path: Path):
-    assert extract("--extract-durations")[0] == 0
-    before = features(corpus)
-    other = save(tmp_path / "other.pt", new_network(1))
-    grids = ("--extract-durs-from-textgrids", "--extract-attentions")
-    others = extract("--extract-durations", "--resume", model=other), extract(*grids)
-    for (status, _, err), words in zip(others, ("sha256: '", "model: 'Tacotron2' (there), None (options)")):
-        assert status == 1 and f"durations: was made with other settings: {words}" in err
-    same(features(corpus), before)
-    (corpus / "durations").rename(corpus / "old")
-    assert extract(*grids)[0] == 0
-    assert (corpus / "train.meta").read_text().startswith("durations/c000.pt|sil HH AH0 L OW1 sil\n")
-    status, _, err = extract("--extract-durations")
-    assert (
-        status == 1 and "durations: was made with other settings: model: None (there), 'Tacotron2' (options); " in err
-    )

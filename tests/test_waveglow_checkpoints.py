@@ -23,47 +23,13 @@ CPU = torch.device("cpu")
 # A network's classes as the published files know them; reading a file must not import them.
 GLOW = """
 import torch
-from torch import nn
-from torch.nn.utils import weight_norm
 
 IMPORTED = True
 
 
-class WN(nn.Module):
-    def __init__(self, n_in, n_cond, n_layers, n_channels, kernel_size, fused):
-        super().__init__()
-        self.n_layers, self.n_channels = n_layers, n_channels
-        self.in_layers, self.res_skip_layers = nn.ModuleList(), nn.ModuleList()
-        if not fused:
-            self.cond_layers = nn.ModuleList()
-        self.start = weight_norm(nn.Conv1d(n_in, n_channels, 1))
-        self.end = nn.Conv1d(n_channels, 2 * n_in, 1)
-        for i in range(n_layers):
-            self.in_layers.append(weight_norm(nn.Conv1d(n_channels, 2 * n_channels, kernel_size, dilation=2**i)))
-            width = n_channels * (2 if i < n_layers - 1 else 1)
-            self.res_skip_layers.append(weight_norm(nn.Conv1d(n_channels, width, 1)))
-            if not fused:
-                self.cond_layers.append(weight_norm(nn.Conv1d(n_cond, 2 * n_channels, 1)))
-        if fused:
-            self.cond_layer = weight_norm(nn.Conv1d(n_cond, 2 * n_channels * n_layers, 1))
-
-
-class Invertible1x1Conv(nn.Module):
-    def __init__(self, c):
-        super().__init__()
-        self.conv = nn.Conv1d(c, c, 1, bias=False)
-        self.W_inverse = torch.zeros(c, c, 1)
-
-
-class WaveGlow(nn.Module):
-    def __init__(self, n_mels, widths, n_layers, n_channels, kernel_size, fused=False):
-        super().__init__()
-        self.upsample = nn.ConvTranspose1d(n_mels, n_mels, 1024, stride=256)
-        n_cond = n_mels * widths[0]
-        self.WN = nn.ModuleList(WN(c // 2, n_cond, n_layers, n_channels, kernel_size, fused) for c in widths)
-        self.convinv = nn.ModuleList(Invertible1x1Conv(c) for c in widths)
-        self.plain = {"set": {1, 2}, "size": self.upsample.weight.shape}
-        self.kinds = torch.float16, torch.device("cpu")
+class WN(torch.nn.Module): ...
+class Invertible1x1Conv(torch.nn.Module): ...
+class WaveGlow(torch.nn.Module): ...
 """
 LAYOUT = entries("waveglow/checkpoints.json", "layout")
 SMALL = [file for file in LAYOUT if "full_shapes" not in file]
@@ -87,17 +53,33 @@ def forget(glow: ModuleType) -> None:
     del sys.modules[glow.__name__]
 
 
-def published_network(glow: ModuleType, state: dict[str, Tensor], **changes) -> torch.nn.Module:
-    """The network with weights of the goldens, as its authors' classes hold it."""
-    n_layers = sum(key.startswith("WN.0.in_layers.") and key.endswith(".bias") for key in state)
-    n_channels, _, kernel_size = state["WN.0.in_layers.0.weight_v"].shape
-    widths = [len(value) for key, value in state.items() if key.startswith("convinv.")]
-    shape = {"n_layers": n_layers, "n_channels": n_channels // 2, "kernel_size": kernel_size, "widths": widths}
+def published_network(glow: ModuleType, state: dict[str, Tensor]) -> torch.nn.Module:
+    """A network of these weights with the modules that the authors' classes hold."""
+    network = glow.WaveGlow()
+    for key, value in state.items():
+        module, (*path, name) = network, key.split(".")
+        for index, part in enumerate(path):
+            if part not in dict(module.named_children()):
+                module.add_module(part, _part(glow, state, ".".join(path[: index + 1]), path[index + 1 :]))
+            module = module.get_submodule(part)
+        setattr(module, name, torch.nn.Parameter(value))
+    for convolution in network.convinv:
+        convolution.W_inverse = torch.zeros(2, 2, 1)
+    network.plain = {"set": {1, 2}, "size": network.upsample.weight.shape}
+    network.kinds = torch.float16, torch.device("cpu")
+    return network
+
+
+def _part(glow: ModuleType, state: dict[str, Tensor], place: str, inside: list[str]) -> torch.nn.Module:
+    """A new module at a place, which has others ``inside``."""
+    if inside and inside[0].isdigit():
+        return torch.nn.ModuleList()
+    if inside:
+        return glow.WN() if place.startswith("WN") else glow.Invertible1x1Conv()
+    convolution = torch.nn.Conv1d(1, 1, 1, bias=f"{place}.bias" in state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        network = glow.WaveGlow(n_mels=len(state["upsample.bias"]), **shape, **changes)
-    network.load_state_dict(state)
-    return network
+        return torch.nn.utils.weight_norm(convolution) if f"{place}.weight_g" in state else convolution
 
 
 def speak(checkpoint: Checkpoint, folder: Path, *, sigma: float | None = None) -> Tensor:
@@ -170,6 +152,6 @@ def test_weights_without_weight_norm_and_with_fused_conditioning_speak_the_same(
         for kind in ("bias", "weight_g", "weight_v"):
             rows = [state.pop(f"WN.{flow}.cond_layers.{index}.{kind}") for index in range(config.wn_layers)]
             state[f"WN.{flow}.cond_layer.{kind}"] = torch.cat(rows)
-    torch.save({"model": published_network(glow, state, fused=True)}, tmp_path / "fused.pt")
+    torch.save({"model": published_network(glow, state)}, tmp_path / "fused.pt")
     forget(glow)
     torch.testing.assert_close(speak(load_checkpoint(tmp_path / "fused.pt"), folder), expected, atol=3e-5, rtol=0)

@@ -17,7 +17,6 @@ from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
 from common.training.engine import Engine
 from common.training.trainer import Trainer
-from scripts.benchmarks import random_models as noise
 
 EPOCHS = 3
 KEPT = "--epochs-per-checkpoint 1 --keep-milestones 1 2 3"
@@ -88,13 +87,6 @@ def make_corpora(folder: Path) -> None:
     make_sung_corpus(folder / "sung")
 
 
-def aligned_words(folder: Path) -> list[str]:
-    """Options of a FastPitch 1.1 and a corpus for it in ``folder``, of four utterances of one length in each batch."""
-    noise.make_corpus(folder, [60 * 256] * 8, ["mel", "pitch", "text"], sampling_rate=22050)
-    words = f"--learned-alignment -d {folder} --training-files {folder}/list.txt --validation-files {folder}/val.txt"
-    return words.split()
-
-
 MODELS = (
     TinyModel(
         "FastPitch",
@@ -155,7 +147,7 @@ MODELS = (
             rf"lrate 1\.00e-03 \| took {NUMBER} s"
         ),
         logged=("mel_loss", "mel_postnet_loss", "gate_loss", "loss"),
-        validated=("loss", "mel_loss", "mel_postnet_loss", "gate_loss", "attention_diagonality", "attention_focus"),
+        validated=("loss", "mel_loss", "mel_postnet_loss", "gate_loss", "attention_diagonality"),
         sounds=("audio_predicted", "audio_target"),
     ),
     TinyModel(

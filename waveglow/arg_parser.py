@@ -9,8 +9,7 @@ from common.options import group, option
 from common.training.options import RunOptions
 from waveglow.config import SIGMA_INFER, ModelConfig
 
-# As NVIDIA's README.md and platform files, in float32; with AMP their batches are of 10, and the gradient's norm is
-# clipped to 65504.
+# As NVIDIA's README.md and platform files in float32; with AMP they use batches of 10 and clip gradients to 65504.
 RECIPE = RunOptions(
     epochs=1001,
     batch_size=4,
@@ -29,9 +28,7 @@ class TrainingOptions:
     # Every published script trains with it; the original's default is 4000.
     segment_length: int = option(8000, "samples of a training segment", least=1, variable="SEGMENT_LENGTH")
     sigma: float = option(1.0, "standard deviation of the noise that sound becomes", least=1e-3, most=1e3)
-    for_voice: Path | None = option(
-        None, "checkpoint of a text-to-mel model, ours or published, whose mels to train for"
-    )
+    for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
     architecture: Mapping[str, Any] = group(
         ModelConfig,
         "architecture of WaveGlow: an option that is left out takes the value in brackets, or that of the checkpoint "
@@ -46,7 +43,7 @@ class TrainingOptions:
 class InferenceOptions:
     """How WaveGlow makes sound."""
 
-    wn_channels: int | None = option(None, "channels of its networks; a checkpoint of other widths is refused", least=1)
+    wn_channels: int | None = option(None, "channels of its networks; must be those of the checkpoint", least=1)
     sigma_infer: float = option(
         SIGMA_INFER,
         "standard deviation of the noise that becomes sound",
@@ -54,9 +51,4 @@ class InferenceOptions:
         most=100,
         variable="SIGMA",
         published=("-s", "--waveglow-sigma-infer"),
-    )
-    chunk_frames: int | None = option(
-        None,
-        "compute so many mel frames at a time, in memory that hardly grows with the length; the sound is the same",
-        least=1,
     )

@@ -10,11 +10,11 @@ from common.config import AudioConfig
 from common.nn.layers import SeededNoise, mask_from_lengths
 from common.synthesis.networks import ExportedVocoder
 from waveglow.config import SIGMA_INFER
-from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped, spans
+from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped
 
 
 class _InverseFlow(nn.Module):
-    """One flow of `WaveGlow.inverse` for all positions at once."""
+    """One flow of `WaveGlow.inverse`."""
 
     inverse: Tensor  # (C, C): of the 1x1 convolution
 
@@ -34,7 +34,7 @@ class _InverseFlow(nn.Module):
 
 
 class ExportableWaveGlow(nn.Module):
-    """`WaveGlow.inverse` of all frames at once, without operations in place."""
+    """`WaveGlow.inverse` without in-place operations."""
 
     def __init__(self, network: WaveGlow) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class ExportableWaveGlow(nn.Module):
     def forward(self, mel: Tensor, noise: Tensor, lengths: Tensor) -> Tensor:
         """mel (B, n_mels, F), noise (B, n_group, F * hop / n_group), lengths (B,) frames -> wave (B, F * hop)."""
         padding = ~mask_from_lengths(lengths * (self.hop_length // self.n_group), noise.size(2)).unsqueeze(1)
-        cond = grouped(self.upsample(mel), self.n_group, 0, mel.size(2) * self.hop_length)
+        cond = grouped(self.upsample(mel), self.n_group, mel.size(2) * self.hop_length)
         z = noise
         for flow in self.flows:
             z = flow(z, cond, padding)
@@ -81,17 +81,6 @@ class ExportedNetwork(ExportedVocoder):
 
     infer, settings = WaveGlow.infer, WaveGlow.settings  # the first draws noise for `inverse`
 
-    def inverse(self, mel: Tensor, z: Tensor, lengths: Tensor | None, *, chunk_frames: int | None) -> Tensor:
-        """Invert the flows as `WaveGlow.inverse` does, but a chunk passes all of them before the next."""
-        n_frames, per_frame = mel.size(2), self.hop_length // self.config.n_group
-        if lengths is None:
-            lengths = torch.full((len(mel),), n_frames, device=mel.device)
-        waves = []
-        for frames, read in spans(n_frames, chunk_frames, context=context_frames(self.config, self.hop_length)):
-            wave = self.run(
-                mel[:, :, read.start : read.stop],
-                (lengths - read.start).clamp(0, len(read)),
-                noise=z[:, :, read.start * per_frame : read.stop * per_frame],
-            )
-            waves.append(wave.unflatten(1, (len(read), -1))[:, frames.start - read.start :][:, : len(frames)])
-        return torch.cat(waves, dim=1).flatten(1)
+    def inverse(self, mel: Tensor, z: Tensor, lengths: Tensor | None) -> Tensor:
+        """Invert the flows as `WaveGlow.inverse` does."""
+        return self.run(mel, lengths, noise=z)

@@ -13,8 +13,6 @@ from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
 
-_EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
-
 
 class WaveGlowObjective(Objective):
     """The likelihood of segments of one length, a mean over all elements of z of the global batch, as published."""
@@ -52,7 +50,7 @@ class WaveGlowObjective(Objective):
         examples = []
         for index in example_indices(batch):
             recorded = batch.recordings[index : index + 1, : batch.n_samples[index]]
-            generated = networks["waveglow"].infer(extractor(recorded), chunk_frames=_EXAMPLE_CHUNK)
+            generated = networks["waveglow"].infer(extractor(recorded))
             examples.append(sound_example(batch.names[index], extractor, recorded, generated))
         return examples
 

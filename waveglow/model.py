@@ -56,10 +56,9 @@ class WN(nn.Module):
             nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor, cond: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """x (B, n_in, G), cond (B, n_mels * n_group, G), padding (B, 1, G) True past the ends, zero before each
-        convolution.
+        """x (B, n_in, G), cond (B, n_mels * n_group, G) -> shift and log-scale, (B, n_in, G) float32.
 
-        Returns shift and log-scale, (B, n_in, G) float32.
+        Positions of ``padding`` (B, 1, G), True past the ends, are zeroed before each convolution.
         """
         x = self.start(x)
         total: Tensor | None = None
@@ -144,7 +143,7 @@ class WaveGlow(MelToWave, nn.Module):
         log_dets = self.log_determinants()
         n_positions = audio.size(1) // config.n_group
         n_samples = n_positions * config.n_group
-        cond = grouped(self.upsample(mel), config.n_group, 0, n_samples)
+        cond = grouped(self.upsample(mel), config.n_group, n_samples)
         z = audio[:, :n_samples].float().unflatten(1, (n_positions, config.n_group)).transpose(1, 2)
         early, log_s = [], []
         for flow, (convinv, wn) in enumerate(zip(self.convinv, self.WN)):
@@ -167,58 +166,42 @@ class WaveGlow(MelToWave, nn.Module):
         *,
         sigma: float = SIGMA_INFER,
         seed: int = 1234,
-        chunk_frames: int | None = None,
         first_frame: int = 0,
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
-        The noise, of deviation ``sigma``, depends on ``seed`` and the place in the utterance alone, of which
-        ``first_frame`` is the mel's first. See `inverse` for ``chunk_frames``.
+        The noise, of standard deviation ``sigma``, depends on ``seed`` and the position in the utterance only;
+        ``first_frame`` is the position of the mel's first frame.
         """
         per_frame = self.hop_length // self.config.n_group  # positions
         noise = self._noise(seed, mel.size(2) * per_frame, device=mel.device, first=first_frame * per_frame)
-        z = (sigma * noise).expand(len(mel), -1, -1)
-        return self.inverse(mel, z, lengths, chunk_frames=chunk_frames)
+        return self.inverse(mel, (sigma * noise).expand(len(mel), -1, -1), lengths)
 
     @torch.no_grad()
-    def inverse(
-        self, mel: Tensor, z: Tensor, lengths: Tensor | None = None, *, chunk_frames: int | None = None
-    ) -> Tensor:
+    def inverse(self, mel: Tensor, z: Tensor, lengths: Tensor | None = None) -> Tensor:
         """mel (B, n_mels, F), z (B, n_group, F * hop / n_group) as in `FlowOutput` -> wave (B, F * hop) float32.
 
-        With ``lengths`` (B,) frames each utterance is as if it were alone. ``chunk_frames`` frames are processed at a
-        time, with the networks' receptive field around them, in less memory.
+        With ``lengths`` (B,) frames each utterance is as if it were alone.
         """
-        config, n_frames = self.config, mel.size(2)
-        per_frame = self.hop_length // config.n_group  # positions
-        padding = None if lengths is None else ~mask_from_lengths(lengths * per_frame, z.size(2)).unsqueeze(1)
+        config, padding = self.config, None
+        if lengths is not None:
+            padding = ~mask_from_lengths(lengths * (self.hop_length // config.n_group), z.size(2)).unsqueeze(1)
         z = z.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
-        chunks = spans(n_frames, chunk_frames, context=-(-config.context // per_frame))
-        # One chunk's conditioning serves all flows; those of several would need too much memory and are recomputed.
-        cond = self._conditioning(mel, chunks[0][1]) if len(chunks) == 1 else None
+        cond = grouped(self.upsample(mel), config.n_group, mel.size(2) * self.hop_length)
         for flow in reversed(range(config.n_flows)):
             active = z[:, config.n_group - config.n_channels(flow) :]
             first, second = active.chunk(2, dim=1)
-            for frames, frames_read in chunks:
-                read = slice(frames_read.start * per_frame, frames_read.stop * per_frame)
-                shift, log_scale = self.WN[flow](
-                    first[:, :, read],
-                    self._conditioning(mel, frames_read) if cond is None else cond,
-                    None if padding is None else padding[:, :, read],
-                )
-                own = slice(frames.start * per_frame, frames.stop * per_frame)
-                inner = slice(own.start - read.start, own.stop - read.start)
-                second[:, :, own] = (second[:, :, own] - shift[:, :, inner]) * torch.exp(-log_scale[:, :, inner])
+            shift, log_scale = self.WN[flow](first, cond, padding)
+            second.sub_(shift).mul_(torch.exp(-log_scale))
             active.copy_(self.convinv[flow](active, inverse=True))
         wave = z if padding is None else z.masked_fill(padding, 0.0)
         return wave.transpose(1, 2).flatten(1)
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        """Noise and its seed; raises OptionError where --wn-channels are not the checkpoint's."""
+        """Standard deviation and seed of the noise; OptionError if --wn-channels differs from the checkpoint."""
         if options.wn_channels not in (None, self.config.wn_channels):
             raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {self.config.wn_channels}")
-        given = {"sigma": options.sigma_infer, "seed": seed, "chunk_frames": options.chunk_frames}
-        context = context_frames(self.config, self.hop_length)
+        given, context = {"sigma": options.sigma_infer, "seed": seed}, context_frames(self.config, self.hop_length)
         return VocoderSettings(infer=given, silent={"sigma": 0.0}, context=context, positional=True)
 
     def prepare_for_inference(self) -> None:
@@ -229,32 +212,16 @@ class WaveGlow(MelToWave, nn.Module):
             assert isinstance(conv, Invertible1x1Conv)
             conv.prepare_for_inference()
 
-    def _conditioning(self, mel: Tensor, frames: range) -> Tensor:
-        """The networks' input (B, n_mels * n_group, G) for some frames."""
-        # The upsampling is causal: a sample depends on the frame that it lies in and those before it.
-        first = max(frames.start - UPSAMPLING_FRAMES + 1, 0)
-        upsampled = self.upsample(mel[:, :, first : frames.stop])
-        start = (frames.start - first) * self.hop_length
-        return grouped(upsampled, self.config.n_group, start, start + len(frames) * self.hop_length)
 
-
-def grouped(spectrum: Tensor, n_group: int, first: int, last: int) -> Tensor:
-    """Samples of spectrum (B, n_mels, T) up to ``last`` -> (B, n_mels * n_group, G), a group's within their mel."""
-    return spectrum[:, :, first:last].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
+def grouped(spectrum: Tensor, n_group: int, n_samples: int) -> Tensor:
+    """The first ``n_samples`` of spectrum (B, n_mels, T) in groups -> (B, n_mels * n_group, G)."""
+    return spectrum[:, :, :n_samples].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
 
 
 def context_frames(config: ModelConfig, hop_length: int) -> int:
-    """Mel frames on each side that a frame's samples depend on: all flows' ``config.context``, and the upsampling's."""
+    """Mel frames on each side that a frame's samples depend on, through all flows and the upsampling."""
     per_frame = hop_length // config.n_group  # positions
     return -(-config.n_flows * config.context // per_frame) + UPSAMPLING_FRAMES - 1
-
-
-def spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range, range]]:
-    """Frames to compute at a time, and those that a network reads for them."""
-    frames = range(n_frames)
-    starts = frames[:: size or max(n_frames, 1)]
-    ends = [start + (size or n_frames) for start in starts]
-    return [(frames[a:b], frames[max(a - context, 0) : b + context]) for a, b in zip(starts, ends)]
 
 
 def build_networks(

@@ -16,7 +16,7 @@ from common.errors import InputError
 from common.extraction.batches import TeacherModel, map_in_processes, run_teacher, warn_dropped
 from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
-from common.extraction.options import FRAME_PITCH, PRIORS, ExtractionOptions
+from common.extraction.options import FRAME_PITCH, ExtractionOptions
 from common.extraction.textgrid import UNKNOWN_WORD
 from common.files import check_output_file, write_json, write_text
 from common.pages.tables import Number, Row, text_table
@@ -206,9 +206,4 @@ def hints(plan: ExtractionPlan) -> list[str]:
     lines = []
     if plan.options.extract_durations and plan.teacher is not None:
         lines.append(f"durations are of the symbols of {written_options(plan.teacher.text)}; train with these options")
-    if plan.options.save_alignment_priors:
-        lines.append(
-            f"priors are of the symbols of {written_options(plan.options.prior_text)}; train with these options and "
-            f"--alignment-priors {plan.options.dataset_path / PRIORS}"
-        )
     return lines

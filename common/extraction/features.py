@@ -16,10 +16,9 @@ from common.audio.wav import check_wav, load_wav
 from common.config import AudioConfig
 from common.data.features import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
-from common.extraction.options import FRAME_PITCH, HERTZ, PRIORS, ExtractionOptions
+from common.extraction.options import FRAME_PITCH, HERTZ, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import write_atomically, writing
-from common.nn.alignment import interpolated_prior
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from common.text.ssml import Span
@@ -71,7 +70,7 @@ class Extraction:
     kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
     kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
     end: float | None = None  # s, of the TextGrid, up to which pitch is estimated; None: of the recording
-    tokens: tuple[int, ...] = ()  # ids that the teacher reads, or that the prior is of
+    tokens: tuple[int, ...] = ()  # ids that the teacher reads
     dropped: Counter[str] = field(default_factory=Counter)  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
@@ -123,8 +122,6 @@ def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
         raise AudioError(f"{wav}: {info.n_samples} samples: too short, a frame needs {extractor.min_samples}")
     n_frames = extractor.n_frames(info.n_samples)
     item = replace(item, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
-    if options.save_alignment_priors:
-        item = replace(item, tokens=tuple(text_front_end(options.prior_text, "error").encode(item.text)))
     if options.taught:
         item = _with_tokens(item, plan)
     if options.extract_durs_from_textgrids:
@@ -153,7 +150,7 @@ def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:
     n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("mels", "mels_teacher"), (plan.audio.n_mels, n_frames)),
-        **dict.fromkeys(("attentions", PRIORS), (n_frames, len(item.tokens))),
+        "attentions": (n_frames, len(item.tokens)),
         **dict.fromkeys((FRAME_PITCH, "pitch_mel" + HERTZ), (n_frames,)),
         **dict.fromkeys(("durations", "pitch_char" + HERTZ), (n_symbols,)),
         "pitch_trichar" + HERTZ: (TRICHAR_PARTS * n_symbols,),
@@ -209,8 +206,6 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     def make(folder: str) -> Tensor:
         if folder == "durations":
             return torch.from_numpy(item.kept_durations)
-        if folder == PRIORS:
-            return interpolated_prior(item.kept_frames[1] - item.kept_frames[0], len(item.tokens)).float()
         if folder == "mels":
             return mel_extractor(plan.audio)(wave()[None])[0, :, slice(*item.kept_frames)]
         if folder == FRAME_PITCH:

@@ -12,7 +12,6 @@ from common.text.config import TextConfig
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 FRAME_PITCH = "pitch"  # folder of pitch in Hz, a value a frame, as a learned alignment trains on it
-PRIORS = "alignment_priors"  # folder
 _EMA = "use the EMA weights, or the raw ones (default: EMA weights where there are any)"
 HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
 
@@ -53,7 +52,6 @@ class FeatureOptions(PitchRange):
     extract_pitch_char: bool = option(False, "pitch of each symbol, into pitch_char/ (in Hz: pitch_char_hz/)")
     extract_pitch_trichar: bool = option(False, "pitch of each third of a symbol, into pitch_trichar/, likewise")
     extract_pitch: bool = option(False, "pitch of each mel frame in Hz, into pitch/, for --learned-alignment")
-    save_alignment_priors: bool = option(False, "priors of alignments without durations, into alignment_priors/")
     output_meta_file: tuple[Path, ...] = option(
         (), "training lists to write, one for each --wav-text-filelist", published=("--mel-files",), writes=True
     )
@@ -69,7 +67,7 @@ class FeatureOptions(PitchRange):
 
 @dataclass(frozen=True)
 class TeacherOptions:
-    """How the teacher reads, and the symbols of priors."""
+    """How the teacher reads."""
 
     ema: bool | None = option(None, _EMA)
     symbol_set: str | None = option(None, "instead of the checkpoint's", choices=(*CHARACTER_SETS, *PHONE_SETS))
@@ -98,7 +96,7 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
     def folders(self) -> tuple[str, ...]:
         """Folders that the run writes, in the dataset's folder."""
         names = ["mels"] * self.extract_mels + ["durations"] * self.extract_durs_from_textgrids + [*self.taught]
-        names += [FRAME_PITCH] * self.extract_pitch + [PRIORS] * self.save_alignment_priors
+        names += [FRAME_PITCH] * self.extract_pitch
         return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch)
 
     @property
@@ -113,7 +111,7 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
 
     @property
     def prior_text(self) -> TextConfig:
-        """How transcripts become the symbols of priors, and of a data report."""
+        """How transcripts become the symbols of a data report."""
         return transcript_config(self.symbol_set, self.text_cleaners)
 
     def check(self) -> None:
@@ -124,9 +122,6 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
             raise OptionError(f"nothing to extract: give --extract-mels, --extract-durations, {grids}, ...-pitch-char")
         if self.extract_durs_from_textgrids and self.extract_durations:
             raise OptionError(f"--extract-durations and {grids}: give one of them")
-        if self.save_alignment_priors and (of_teacher or self.extract_durs_from_textgrids):
-            other = [*of_teacher, grids][0]
-            raise OptionError(f"--save-alignment-priors is for lists without durations: leave out {other}")
         if self.trim_silence is not None and (of_teacher or not self.extract_durs_from_textgrids):
             raise OptionError(f"--trim-silence needs {grids}, and no {[*of_teacher, 'teacher'][0]}")
         if n_metas not in (0, len(self.wav_text_filelist)):

@@ -1,4 +1,4 @@
-"""Alignments of frames and tokens: how diagonal and sharp attention is, and the prior of a learned alignment."""
+"""Figures of attention, dynamic time warping, and the prior of a learned alignment."""
 
 import math
 from functools import lru_cache
@@ -25,28 +25,6 @@ def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor
     correlation = covariance / variances.clamp(min=1e-12).sqrt()
     directed = (token_lengths > 1) & (frame_lengths > 1)
     return torch.where(directed, torch.where(variances > 1e-9, correlation, 0.0), 1.0).float()
-
-
-def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """How sharp attention is: `diagonality`'s arguments -> (B,) float32, the mean of frames' largest weights.
-
-    Source: Ren et al., FastSpeech (2019), section 3.3.
-    """
-    largest = _valid(alignments, token_lengths, frame_lengths).amax(2)
-    return largest.sum(1).float()
-
-
-def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, sigma: float) -> Tensor:
-    """How far each frame's attention is from an even pace: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
-
-    Source: Tachibana et al. (2018, arXiv:1710.08969), section 4.1.
-    """
-    tokens = torch.arange(alignments.size(2), device=alignments.device) / token_lengths.view(-1, 1)
-    frames = torch.arange(alignments.size(1), device=alignments.device) / frame_lengths.view(-1, 1)
-    distance = tokens.unsqueeze(1) - frames.unsqueeze(2)
-    away = 1 - torch.exp(-distance.square() / (2 * sigma**2))
-    mask = mask_from_lengths(frame_lengths, alignments.size(1))
-    return (alignments.float() * away).sum(2) * mask
 
 
 def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
@@ -92,9 +70,9 @@ def _centered(distribution: Tensor) -> Tensor:
     return position - (distribution * position).sum(1, keepdim=True)
 
 
-@lru_cache(maxsize=128)  # those of utterances of up to 1000 frames and 200 tokens, 0.8 MB on average
+@lru_cache(maxsize=128)  # about 0.8 MB each for utterances of up to 1000 frames and 200 tokens
 def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -> Tensor:
-    """Prior probability of each token in each frame: (F, L) float64, cached, so not to be changed.
+    """Prior probability of each token in each frame: (F, L) float64; cached, so don't modify it.
 
     Frame i of F (from 1) has the beta-binomial distribution of ``n_tokens`` trials with alpha = scaling * i and
     beta = scaling * (F + 1 - i), less its last outcome. Source: Badlani et al. (2022), section 2.2.
@@ -102,7 +80,7 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
     tokens = torch.arange(n_tokens, dtype=torch.float64)[:, None]
     alpha = scaling * torch.arange(1, n_frames + 1, dtype=torch.float64)
     beta, left = scaling * (n_frames + 1) - alpha, n_tokens - tokens
-    # Transposed, so that it is contiguous as it is interpolated; in place, as those of minutes of speech are large.
+    # Transposed, so that it is contiguous for the interpolation; in place, to save memory for minutes of speech.
     logs = (tokens + alpha).lgamma_()
     logs += (left + beta).lgamma_()
     logs -= (tokens + 1).lgamma() + (left + 1).lgamma()
@@ -113,7 +91,7 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
 
 
 def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:
-    """The prior that training uses, (F, L) float64: that of a rounded size, transposed as published, interpolated."""
+    """The prior for training, (F, L) float64: interpolated from that of a rounded size, transposed as published."""
     rounded = beta_binomial_prior(_round(n_tokens, 20), _round(n_frames, 100)).t()
     return F.interpolate(rounded[None, None], (n_frames, n_tokens), mode="bilinear", align_corners=True)[0, 0]
 

@@ -1,6 +1,7 @@
 """Monotonic alignment search: the most probable monotonic path through a text that skips none of its tokens.
 
-Source: Kim et al., Glow-TTS (2020), section 3.2; as FastPitch 1.1 uses it, equally probable paths leave a token late.
+Source: Kim et al., Glow-TTS (2020), section 3.2. Of equally probable paths, the one that leaves tokens later is taken,
+as in FastPitch 1.1.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.nn.kernels import by_kernel
 from common.nn.layers import mask_from_lengths, never_compiled
 
 
@@ -20,8 +20,8 @@ def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -
     """The token of each frame: log_probs (B, F, L), lengths (B,) -> int64 (B, F), 0 after an utterance's end.
 
     The path starts at the first token, ends at the last, and each frame is at the token of the frame before it or at
-    the next; of all such paths it has the greatest sum of ``log_probs``. With fewer frames than tokens there is none:
-    then the frames are at the last tokens. On a CPU, compiled loops are 18 times as fast as PyTorch's operations.
+    the next; of all such paths it has the greatest sum of ``log_probs``. If there are fewer frames than tokens, the
+    frames are at the last tokens. On a CPU, compiled loops are 18 times as fast as PyTorch's operations.
     """
     if log_probs.device.type != "cpu":
         return find_path_vectorized(log_probs, token_lengths, frame_lengths)
@@ -32,11 +32,11 @@ def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -
 
 
 def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """`find_path` on any device; backtracking takes log2(F) operations, which compose steps back by 2, 4, 8 frames."""
+    """`find_path` on any device, without synchronizing; backtracking composes steps back by 2, 4, 8... frames."""
     n_batch, n_frames, n_tokens = log_probs.shape
-    moves = by_kernel(best_moves, log_probs.float())
+    moves = _best_moves(log_probs.float())
     moves[:, :, 0] = False
-    moves &= mask_from_lengths(frame_lengths, n_frames).t().unsqueeze(2)  # after its end an utterance stays
+    moves &= mask_from_lengths(frame_lengths, n_frames).t().unsqueeze(2)  # no moves after an utterance's end
     tokens = torch.arange(n_tokens, device=log_probs.device)
     steps = (tokens - moves.long()).roll(-1, 0)  # (F, B, L): the token of a frame, from the token of the next
     steps[-1] = tokens
@@ -55,7 +55,7 @@ def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Ten
     return is_frame.new_zeros(path.size(0), n_tokens).scatter_add(1, path, is_frame)
 
 
-def best_moves(log_probs: Tensor) -> Tensor:
+def _best_moves(log_probs: Tensor) -> Tensor:
     """Whether the best path to a token at a frame comes from the previous token: (B, F, L) -> bool (F, B, L)."""
     n_batch, n_frames, n_tokens = log_probs.shape
     moves = torch.zeros(n_frames, n_batch, n_tokens, dtype=torch.bool, device=log_probs.device)
@@ -69,12 +69,12 @@ def best_moves(log_probs: Tensor) -> Tensor:
 
 @lru_cache(maxsize=1)
 def _compiled_search() -> Callable[..., None]:
-    """`_search` as machine code, kept on the disk for the next process where a folder for it can be written."""
+    """`_search` as machine code, cached on disk if a folder for it is writable."""
     import numba  # takes half a second, which inference does not need
 
     try:
         return numba.njit(nogil=True, cache=True)(_search)
-    except RuntimeError:  # neither the package's folder nor the user's can be written
+    except RuntimeError:  # no folder for the cache is writable
         return numba.njit(nogil=True)(_search)
 
 

@@ -20,10 +20,7 @@ _KEPT_SEEDS = 2
 
 
 def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
-    """Valid positions of padded sequences: ``lengths`` (B,) -> bool (B, L), True where position < length.
-
-    L is ``max_length``, or the longest of ``lengths`` (which waits for the device) when it is not given.
-    """
+    """Valid positions: ``lengths`` (B,) -> bool (B, L), L ``max_length`` or, which synchronizes, the longest length."""
     size = int(lengths.max()) if max_length is None else max_length
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
 
@@ -31,15 +28,15 @@ def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
 def rows_by_name(
     table: Tensor, names: Sequence[str], *, known: Sequence[str], what: str, leave_out: int | None = None
 ) -> tuple[Tensor, list[str]]:
-    """Rows of ``table`` (N, ...), of the ``known`` names, for ``names``, and a line on ``what`` is new, if anything.
+    """Rows of ``table`` (N, ...), which belong to the ``known`` names, for ``names``, and a line on new names.
 
-    A new name, or an empty one, has the mean of all rows but ``leave_out``.
+    A new or empty name gets the mean of all rows except ``leave_out``.
     """
     places = {name: place for place, name in reversed(list(enumerate(known)))}
     mean = table[[place for place in range(len(table)) if place != leave_out]].double().mean(0).to(table.dtype)
     rows = torch.stack([table[places[name]] if name in places else mean for name in names])
     new = [name for name in names if name and name not in places]
-    return rows, [f"new {what}: {shown(new)}"] if new else []
+    return rows, [f"new {what}, from the mean of the others: {shown(new)}"] if new else []
 
 
 def scale_log_mel(mel: Tensor) -> Tensor:
@@ -50,7 +47,7 @@ def scale_log_mel(mel: Tensor) -> Tensor:
 def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
     """Batch norm of x (B, C, L) over the positions in mask (B, L), zero elsewhere; no shape depends on the mask.
 
-    A single position has no variance: the running statistics are used for it.
+    A single position, which has no variance, is normalized by the running statistics.
     """
     padding = ~mask.unsqueeze(1)
     if not norm.training:
@@ -83,7 +80,7 @@ def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class ConvNorm(nn.Module):
-    """A convolution that keeps the length, under the published name ``conv``, with Glorot's uniform initialization."""
+    """A convolution that keeps the length, with the published name ``conv`` and Glorot's uniform initialization."""
 
     def __init__(
         self, in_channels: int, out_channels: int, *, kernel_size: int = 1, bias: bool = True, gain: Gain = "linear"
@@ -115,7 +112,7 @@ class Dropout(nn.Dropout):
 
 
 class SeededNoise:
-    """Draws vocoders' Gaussian noise in blocks and keeps them, so that CUDA graphs read the same addresses again."""
+    """Seeded Gaussian noise of vocoders, drawn in blocks and kept, as CUDA graphs read the same addresses again."""
 
     def __init__(self, n_channels: int) -> None:
         self._n_channels = n_channels

@@ -27,8 +27,6 @@ NOT_SPOKEN = f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of
 GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 # (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
 PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-# (energy (B, L) as `MelOutput.energy`, lengths (B,)) -> energy (B, L)
-EnergyTransformation = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,6 @@ class Controls:
     durations: Tensor | None = None  # (B, L) frames, instead of predicted ones
     pitch: Tensor | None = None  # (B, L) normalised, instead of the predicted pitch
     pitch_hz: Tensor | None = None  # (B, L) in Hz, 0 where unvoiced; the same in another unit
-    energy_transform: EnergyTransformation | None = None
     energy: Tensor | None = None  # (B, L) as `MelOutput.energy`, instead of the predicted energy
     seed: int = 0  # of the random numbers that a model uses at inference
     frame_step: int = 1  # a mel that is made at once is padded to a multiple of so many frames
@@ -58,7 +55,7 @@ class MelOutput:
     durations: Tensor | None = None  # (B, L) predicted frames a token at pace 1, not rounded
     frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
     pitch: Tensor | None = None  # (B, L) predicted and transformed, normalised
-    energy: Tensor | None = None  # (B, L) predicted and transformed, log(1 + mean norm of a token's mel frames)
+    energy: Tensor | None = None  # (B, L) predicted, log(1 + mean norm of a token's mel frames)
     log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)
     alignments: Tensor | None = None  # (B, F, L) attention weights of each frame, zero after an utterance's end
     pitch_hz: Tensor | None = None  # (B, L) float64, spoken with, given or predicted; 0: unvoiced, or no statistics

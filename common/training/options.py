@@ -38,7 +38,7 @@ class SelectionMetric:
 
 
 def selection_metric(text: str) -> SelectionMetric:
-    """Read ``wer``, or ``attention_focus:max`` where larger is better."""
+    """Read ``wer``, or ``attention_diagonality:max`` where larger is better."""
     name, _, direction = text.partition(":")
     if not name or direction not in ("", "min", "max"):
         raise OptionError(f"{text}: expected a figure of validation such as loss, or NAME:max")
