@@ -1,6 +1,5 @@
 """FastPitch's losses: mels, durations, pitch and energy, each a mean over what is valid, and those of the alignment."""
 
-from collections.abc import Callable
 
 from torch import Tensor
 
@@ -119,9 +118,6 @@ class FastPitchObjective(AdversarialObjective):
             terms["attention_diagonality"] = Term(diagonality(learned, *lengths).sum(), batch.n_utterances)
             terms["unattended_tokens"] = Term(unattended_tokens(attention, *lengths).sum(), batch.token_lengths.sum())
         return terms
-
-    def misfits(self, networks: Networks) -> Callable[[FastPitchBatch], Tensor] | None:
-        return networks["fastpitch"].misfits if self._has_alignment else None
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
         network = networks["fastpitch"]

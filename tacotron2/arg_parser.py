@@ -39,9 +39,6 @@ class TrainingOptions:
         above=0,
         variable="ANNEAL_FACTOR",
     )
-    attention_warning_epochs: int = option(
-        50, "warn once if attention has not formed after so many epochs; 0: never", least=0
-    )
     guided_attention_weight: float = option(
         0.0,
         "weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published",

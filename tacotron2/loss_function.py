@@ -51,7 +51,6 @@ class Tacotron2Objective(Objective):
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
         self._options, self._guide = options, options.guided_attention_weight
         self._mask_padding = options.architecture.mask_padding
-        self._warned = False  # that attention has not formed
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         guide = {"guided_attention_loss": self._guide} if self._guide else {}
@@ -81,19 +80,6 @@ class Tacotron2Objective(Objective):
         for name, figure in (("attention_diagonality", diagonality), ("attention_focus", focus_rate)):
             terms[name] = Term(figure(out.alignments, *lengths).sum(), batch.n_utterances)
         return terms
-
-    def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
-        value = figures.get("attention_diagonality", 1.0)
-        due = 0 < self._options.attention_warning_epochs <= epoch
-        if self._warned or not due or value >= FORMED:
-            return []
-        self._warned = True
-        return [
-            f"attention has not formed after {epoch} epochs: its diagonality is {value:.2f}, that of a model which "
-            f"reads its text at least {FORMED}; see the alignment plots, check that transcripts match recordings, "
-            "trim silence, use a larger batch or more data, or --guided-attention-weight 1 "
-            "(--attention-warning-epochs sets when to warn)"
-        ]
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = networks["tacotron2"](batch)

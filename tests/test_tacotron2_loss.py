@@ -13,7 +13,7 @@ from toy import split, toy_engine
 
 from common.data.batch import join_batches
 from tacotron2.data_function import Tacotron2Batch
-from tacotron2.loss_function import FORMED, sums_of_errors
+from tacotron2.loss_function import sums_of_errors
 from tacotron2.model import Tacotron2, TrainingOutput
 
 FOLDER = "tacotron2"
@@ -162,15 +162,3 @@ def test_guided_attention_draws_attention_to_the_diagonal_and_stands_in_the_log(
     after = engine.evaluate([batch])
     assert after["guided_attention_loss"] < 0.7 * before["guided_attention_loss"]
     assert after["attention_diagonality"] > before["attention_diagonality"] + 0.1
-
-
-def test_one_warning_says_that_attention_has_not_formed():
-    objective = tacotron2_objective(attention_warning_epochs=3)
-    weak = {"attention_diagonality": FORMED - 0.1}
-    assert objective.warnings(weak, epoch=2) == []
-    assert objective.warnings({"attention_diagonality": FORMED + 0.1}, epoch=3) == []
-    (line,) = objective.warnings(weak, epoch=4)
-    assert "attention has not formed after 4 epochs: its diagonality is 0.60" in line
-    assert "--attention-warning-epochs" in line
-    assert objective.warnings(weak, epoch=5) == []
-    assert tacotron2_objective(attention_warning_epochs=0).warnings(weak, epoch=99) == []

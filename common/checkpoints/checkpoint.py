@@ -110,14 +110,6 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
     )
 
 
-class PartialFileError(CheckpointError):
-    """A file that belongs to another one; ``main`` is that one, where it is known."""
-
-    def __init__(self, message: str, *, main: Path | None) -> None:
-        super().__init__(message)
-        self.main = main
-
-
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:
     """Where the checkpoint of a finished epoch goes, or, with ``iteration``, the rolling one after that update."""
     within = "" if iteration is None else f"_iter{iteration}"
@@ -139,8 +131,7 @@ def epoch_of(path: Path) -> int:
 def voice_name(path: Path) -> str:
     """What people call a voice: the folder of a checkpoint that training has named, else the file."""
     folder = path.resolve().parent.name
-    made_by_training = _NAME.search(f"{path.stem}.pt") or path.stem.endswith(("_inference", "_inference_best"))
-    return folder if made_by_training and folder != "output" else path.stem
+    return folder if _NAME.search(path.name) and folder != "output" else path.stem
 
 
 def is_rolling(path: Path) -> bool:

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +26,7 @@ EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
 ARCHIVE_ENTRY = "speech_toolkit.json"  # the same in TorchScript, in its archive's folder "extra"
 _SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the one before it
-# In protobuf, of tensors that another file holds: its name's length, below 128, and the longest name that may be.
-_EXTERNAL = re.compile(rb"\x6a[\x00-\xff]{1,2}\n\x08location\x12([\x00-\xff])(?=([\x00-\xff]{0,127}))")
+_EXTERNAL = b"\n\x08location\x12"  # in the protobuf of tensors that another file holds
 
 
 class OnnxRunner:
@@ -57,8 +54,8 @@ class OnnxRunner:
 def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     """An ONNX file opened in onnxruntime, and its metadata.
 
-    Weights may be in other files of its folder. Raises CheckpointError if onnxruntime cannot read it, or before it
-    tries to where weights are elsewhere.
+    Raises CheckpointError if onnxruntime can't read it, or if its weights are in another file: onnxruntime before 1.24
+    opens any file that a model names.
     """
     import onnxruntime  # takes long to import
 
@@ -67,27 +64,14 @@ def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     options.log_severity_level = 4  # nothing: its errors are raised as well
     # Its threads wait for work in a loop, which would slow PyTorch's until they give up.
     options.add_session_config_entry("session.force_spinning_stop", "1")
-    model = str(path) if _has_external_weights(path, content := path.read_bytes()) else content
+    content = path.read_bytes()
+    if _EXTERNAL in content:
+        raise CheckpointError(f"{path}: its weights are in another file; export it as one file")
     try:
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return session, session.get_modelmeta().custom_metadata_map
     except Exception as error:  # onnxruntime's errors have no common class but this
         raise CheckpointError(f"{path}: onnxruntime cannot read it ({reason(error)})") from error
-
-
-def _has_external_weights(path: Path, content: bytes) -> bool:
-    """Whether other files of its folder hold weights of an ONNX file; onnxruntime before 1.24 opens any others, too.
-
-    Raises CheckpointError where one is elsewhere, or is missing.
-    """
-    folder, found = path.parent.resolve(), _EXTERNAL.findall(content)
-    for length, name in set(found):
-        file = (folder / os.fsdecode(name[: length[0]])).resolve()
-        if length[0] > len(name) or not file.is_relative_to(folder):
-            raise CheckpointError(f"{path}: its weights are in a file outside its folder; export it as one file")
-        if not file.is_file():
-            raise CheckpointError(f"{path}: {file.name}, which holds its weights, is missing; put it beside it")
-    return bool(found)
 
 
 class ModuleRunner:

@@ -33,6 +33,3 @@ class ConversionOptions:
         "file of the discriminators of a HiFi-GAN whose name is not that of the generator's with do_ for g_",
         metavar="FILE",
     )
-    partial: bool = option(
-        False, "convert what fits: weights that SOURCE lacks are as in a new network, others are left out, each listed"
-    )

@@ -93,7 +93,6 @@ class Engine:
         self.networks = networks
         self.objective = objective
         self.iteration = 0  # updates so far
-        self.batches: Sequence[Batch] = ()  # those that are computed
         self._schedule = optimization.schedule
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
@@ -140,7 +139,6 @@ class Engine:
         The result tells all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
         """
         self.iteration += 1
-        self.batches = micro_batches
         rate = self._schedule(self.iteration, epoch, steps_per_epoch)
         self.objective.begin_step(self.networks)
         counts, (n_frames, stops, saves) = self._sum_counts(micro_batches, float(stop), float(save))
@@ -240,7 +238,6 @@ class Engine:
         sums: dict[str, Tensor] = {}
         with evaluation_mode(networks):
             for batch in batches:
-                self.batches = [batch]
                 with self._autocast():
                     terms = self.objective.evaluate(networks, batch.to(self._ranks.device))
                 for name, term in terms.items():

@@ -2,22 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any, cast
 
-from scipy.stats import median_abs_deviation
 from torch import Tensor
 
 from common.data.batch import Dataset, join_batches
 from common.data.text_mel import TextMelBatch, TextMelDataset
 from common.distributed import Ranks
-from common.files import write_text, writing
-from common.pages.tables import text_table
-from common.progress import print_line
-from common.training.options import RunOptions
-
-WORST = 10  # clips on stdout
-OUTLIER, LEAST_DEVIATION = 5.0, 0.1  # robust standard deviations, and nats a frame, as the data report has them
 
 
 @dataclass(frozen=True)
@@ -46,22 +37,3 @@ def measure_misfits(
                 yield Fit(value, name, " ".join(text.split()))
 
     return ranks.gather_over(len(dataset), compute, "comparing transcripts")
-
-
-def list_misfits(score: Callable[[Any], Tensor], dataset: Dataset, *, ranks: Ranks, run: RunOptions) -> None:
-    """Print the transcripts that stand out, and write all of them to ``transcripts.tsv``, the worst first."""
-    fits = measure_misfits(score, dataset, ranks=ranks, batch_size=run.batch_size)
-    if not ranks.is_main:
-        return
-    fits.sort(key=lambda fit: -fit.misfit)
-    values = [fit.misfit for fit in fits]
-    table, middle = run.output / "transcripts.tsv", median(values)
-    rows = [(f"{fit.misfit:.3f}", fit.name, fit.text) for fit in fits]
-    with writing(run.output):
-        write_text(table, "".join("\t".join(row) + "\n" for row in [("misfit", "recording", "transcript"), *rows]))
-    limit = middle + OUTLIER * max(LEAST_DEVIATION, median_abs_deviation(values, scale="normal"))
-    n_found = sum(value > limit for value in values)
-    found = f"{n_found} may not be what is said, to listen: extract_mels.py --report --report-checkpoint"
-    print_line(f"transcripts (median misfit {middle:.2f}): {found if n_found else 'none stands out'}; all: {table}")
-    if n_found:
-        print_line("\n".join(text_table(rows[: min(n_found, WORST)])))

@@ -1,7 +1,6 @@
 """The contract between a model's losses and the engine that trains it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,14 +106,6 @@ class Objective(ABC):
         for phase in self.phases:
             weights |= self.weights(phase.name, epoch=epoch)
         return sum(weight * terms[name] for name, weight in weights.items() if name in terms)
-
-    def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
-        """Say in a line each what a validation's ``figures`` show to be wrong."""
-        return []
-
-    def misfits(self, networks: Networks) -> Callable[[Any], Tensor] | None:
-        """What says of a batch how badly its transcripts fit, (B,), 0 at best; None for networks without an aligner."""
-        return None
 
     def examples(self, networks: Networks, batch: Any) -> list[Example]:
         """A few utterances of a validation batch for plots and audio; none by default."""

@@ -18,8 +18,8 @@ from common.config import differences
 from common.data.batch import Dataset, Longest
 from common.data.text_mel import TextMelDataset
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError, OptionError
-from common.files import check_apart, lock_folder, make_folder
+from common.errors import CheckpointError, OptionError
+from common.files import lock_folder, make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
@@ -27,7 +27,7 @@ from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
 from common.training.engine import Engine
 from common.training.objective import Networks
-from common.training.options import CommandLine, RunOptions, inference_paths
+from common.training.options import CommandLine, RunOptions
 from common.training.reporter import print_once
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
@@ -42,13 +42,7 @@ def train(line: CommandLine) -> int:
     with distributed.processes(cuda=computing.cuda) as ranks:
         torch.manual_seed(run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
         amp_dtype = prepare_computing(computing).amp_dtype
-        try:
-            stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
-        except InputError as error:
-            if "model" in line.given or " columns" not in str(error):
-                raise
-            other = f"a list of another model? this is {command.spec.name}, -m names others"
-            raise InputError(f"{error}; {other}") from error
+        stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
     if stopped_by is None:
         return 0
     print_once(f"stopped by {stopped_by.name}; add --resume to continue")
@@ -117,8 +111,10 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     """Networks, data and engine as the command says; what a checkpoint holds is loaded."""
     spec, request, run, found = command.spec, command.request, command.request.run, command.found
     new, setup = found is None, spec.training_setup.set_up(command.options, request)
-    if run.sorted_updates is None:
-        run = replace(run, sorted_updates=sorted_updates(ranks.device, same_shapes=setup.same_shapes))
+    if run.sorted_updates is None:  # a resumed run keeps its order, on any device
+        state = found[1].training if found is not None else None
+        default = sorted_updates(ranks.device, same_shapes=setup.same_shapes)
+        run = replace(run, sorted_updates=(state or {}).get("sorted_updates", default))
     options, audio, text = setup.options, setup.audio, setup.text
     print_once(*([line_of_mels(audio)] if spec.role != "recognizer" else []), *setup.notes)
     config = spec.training_setup.model_config(options, audio, text, base=_recorded_config(found, spec))
@@ -134,7 +130,6 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         _load_weights(networks, *found, command, template=template, setup=setup)
     run = _fit_batch(run, len(datasets["training_set"].lengths), ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
-    _check_outputs(run, spec.name)
     make_folder(run.output, "; choose another --output")
     lock = lock_folder(run.output) if ranks.is_main else None
     logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
@@ -163,15 +158,6 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         _resume(trainer, *found)
     trainer.is_fine_tuning = request.initial is not None and request.resumed is None
     return trainer
-
-
-def _check_outputs(run: RunOptions, model: str) -> None:
-    """Refuse by OptionError a log or weights for inference over a checkpoint that is read or written."""
-    begun = [path for path in (run.from_checkpoint, run.checkpoint_path) if path is not None]
-    saved = inference_paths(run.output, model) if run.save_inference else ()
-    check_apart([("--save-inference", path) for path in saved], [("--from-checkpoint", path) for path in begun])
-    if run.log_file is not None and run.log_file.suffix == ".pt":
-        raise OptionError(f"--log-file {run.log_file}: a name of a checkpoint; give another one, such as nvlog.json")
 
 
 def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:

@@ -12,14 +12,7 @@ from typing import Any, TextIO
 
 import torch
 
-from common.checkpoints.checkpoint import (
-    Checkpoint,
-    checkpoint_path,
-    is_rolling,
-    save_checkpoint,
-    saved_checkpoints,
-    strip_checkpoint,
-)
+from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, is_rolling, save_checkpoint, saved_checkpoints
 from common.checkpoints.loading import load_weights
 from common.data.batch import Batch, Dataset
 from common.data.loader import batches_of, build_loader
@@ -31,14 +24,12 @@ from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
-from common.training.memory import memory_errors_explained
-from common.training.misfits import list_misfits
 from common.training.next_steps import next_steps
 from common.training.objective import Networks
-from common.training.options import RunOptions, inference_paths
+from common.training.options import RunOptions
 from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal, print_once
-from common.training.verdict import describe_training, has_alignment, validations_since_best
+from common.training.verdict import describe_training, validations_since_best
 
 
 class Trainer:
@@ -70,7 +61,6 @@ class Trainer:
         self._reported_at = 0.0
         self._best: dict[str, Any] | None = None  # epoch, iteration within it, and metric of the best validation
         self._history: list[dict[str, float]] = []  # of validations, as `describe_training` takes it
-        self._training_set = training_set
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
             batch_size=options.batch_size,
@@ -131,8 +121,7 @@ class Trainer:
         shown = self._ranks.is_main and has_terminal()
         bar: Progress[None] = progress(total=last_epoch * n_steps, desc="training", unit="step", enabled=shown)
         try:
-            explained = memory_errors_explained(self.engine, batch_size=options.batch_size, audio=self._template.audio)
-            with StopSignals() as signals, bar, explained:
+            with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * n_steps + position.steps_done)
                 self._saved_at = time.monotonic()
                 if self.is_fine_tuning:
@@ -146,18 +135,15 @@ class Trainer:
                     self._position = position = Position(epoch=position.epoch + 1)
             self._reporter.wait_for_plots()
         except OutputError as error:
-            self._reporter.failure = self._reporter.failure or error
-        finally:
-            self._reporter.close()
-        if (failure := self._reporter.failure) is not None:
             saved = saved_checkpoints(options.output, self._template.model)
             last = f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "none is saved"
-            raise OutputError(f"{failure}; {last}") from failure
+            raise OutputError(f"{error}; {last}") from error
+        finally:
+            self._reporter.close()
         is_over = position.epoch > options.epochs or self._is_out_of_patience()
         if self._stopping and not is_over and position.epoch <= last_epoch:
             return signals.received or signal.SIGTERM
         if is_over and not self._stopping:
-            self._list_misfits()  # all is saved: what ends this ends no training
             print_once(*next_steps(self._template.model, self._template.audio, options))
         return None
 
@@ -167,8 +153,7 @@ class Trainer:
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
         self._reported_at = time.perf_counter()
         for micro_batches in self.updates():
-            stops = signals.received is not None or self._reporter.failure is not None
-            saves = self._ranks.is_main and self._clock_asks()
+            stops, saves = signals.received is not None, self._ranks.is_main and self._clock_asks()
             result = self.engine.step(
                 micro_batches, epoch=position.epoch, steps_per_epoch=n_steps, stop=stops, save=saves
             )
@@ -254,8 +239,6 @@ class Trainer:
             figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
             figures["took"] = time.perf_counter() - started
             self._reporter.log(step, subset, figures, iteration=engine.iteration)
-            warnings = engine.objective.warnings(figures, epoch=epoch) if subset == "val" else []
-            print_once(*(f"warning: {line}" for line in warnings))
             figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
             found |= {f"{subset}_{name}": value for name, value in figures.items()}
         return found
@@ -294,25 +277,14 @@ class Trainer:
                 examples = self.engine.objective.examples(networks, batch.to(self._ranks.device))
             self._reporter.examples(subset, examples, iteration=self.engine.iteration)
 
-    def _list_misfits(self) -> None:
-        """List the transcripts of training by how badly they fit, where networks of inference have aligned them."""
-        objective, networks = self.engine.objective, [*self._validated.values()][-1]
-        if (score := objective.misfits(networks)) is None:
-            return
-        if objective.aligned is not None and not has_alignment(self._history, objective.aligned):
-            print_once("transcripts are not compared with recordings: no alignment yet")
-            return
-        with evaluation_mode(networks):
-            list_misfits(score, self._training_set, ranks=self._ranks, run=self._options)
-
     def _path(self, epoch: int, iteration: int | None) -> Path:
         return checkpoint_path(self._options.output, self._template.model, epoch=epoch, iteration=iteration)
 
     def _save(self, *, rolling: bool, is_best: bool = False) -> None:
         """Write a checkpoint of a finished epoch, or a rolling one within it, and remove those that it replaces."""
         engine, random_states = self.engine, self._ranks.gather(_random_state(self._ranks.device))
-        own = {"global_batch": self._sampler.global_batch, "random": random_states}
-        own |= {"best": self._best, "history": self._history}
+        own = {"global_batch": self._sampler.global_batch, "sorted_updates": self._options.sorted_updates}
+        own |= {"random": random_states, "best": self._best, "history": self._history}
         if self._ranks.is_main:
             checkpoint = replace(
                 self._template,
@@ -326,15 +298,11 @@ class Trainer:
         self._saved_at, self._is_due = time.monotonic(), False
 
     def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:
-        options, epoch, iteration = self._options, self._position.epoch, self.engine.iteration
+        epoch, iteration = self._position.epoch, self.engine.iteration
         path = self._path(epoch, iteration if rolling else None)
         save_checkpoint(path, checkpoint)
         best = ", the best validation so far" if is_best else ""
         print_line(f"saved {path} (epoch {epoch}, iteration {iteration}{best})")
-        if (dtype := options.save_inference) is not None and (is_best or not rolling):
-            stripped = strip_checkpoint(checkpoint, dtype=dtype)
-            for target in inference_paths(options.output, checkpoint.model)[: 1 + is_best]:
-                save_checkpoint(target, stripped)
         self._remove_old(path)
 
     def _remove_old(self, newest: Path) -> None:
