@@ -7,10 +7,9 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from itertools import pairwise
@@ -75,7 +74,6 @@ class ArgumentParser(argparse.ArgumentParser):
             version = f"speech-toolkit {toolkit_version()}, Python {platform.python_version()}"
             self.add_argument("--version", action="version", version=version, help="show the versions and exit")
         self.published: dict[str, str] = {}  # options of the originals, and what replaces them
-        self._words: list[str] = []  # that were parsed last
 
     def answer_published(self, table: Mapping[str, str]) -> None:
         """Read the options of the originals in ``table``, which --help does not show, when all others have been added.
@@ -91,7 +89,7 @@ class ArgumentParser(argparse.ArgumentParser):
         self.add_argument("--local-rank", **hidden)  # of torch.distributed.launch; the variable LOCAL_RANK says it too
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        words = self._words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
+        words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
         for word, value in pairwise([*words, ""]):
             name = word.partition("=")[0]
             switch, answer = self._option_string_actions.get(name), self.published.get(name, "")
@@ -119,19 +117,8 @@ class ArgumentParser(argparse.ArgumentParser):
         return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
-        """End with one line and status 2; an option that does not exist gets the nearest name of one that does."""
-        names = [name for one in self._actions if one.help != argparse.SUPPRESS for name in one.option_strings]
-        unknown = (word.partition("=")[0] for word in self._words if word.startswith("--"))
-        for name in (name for name in unknown if name not in {*self._option_string_actions, *self.published}):
-            if near := nearest_name(name, names):
-                message += f"; {'' if message.startswith(name) else f'{name}: '}did you mean {near}?"
-                break
+        """End with one line and status 2."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
-
-
-def nearest_name(name: str, names: Iterable[str]) -> str:
-    """The one of ``names`` that ``name`` is probably a misspelling of, "" if there is none."""
-    return next(iter(get_close_matches(name, list(names), n=1, cutoff=0.8)), "")
 
 
 def _hyphenate(word: str) -> str:

@@ -5,7 +5,6 @@ import fcntl
 import hashlib
 import json
 import os
-import platform
 import re
 import stat
 import sys
@@ -41,23 +40,18 @@ def make_folder(path: Path, hint: str = "") -> None:
 def lock_folder(folder: Path) -> TextIO:
     """Let this process alone work into ``folder`` as long as the file that is returned is open.
 
-    The lock is fcntl's: forked processes do not keep it, and the end of this one releases it, whatever ends it.
-
-    Raises:
-        OutputError: another process has it, which is named; or as `writing`.
+    The lock is fcntl's: forked processes don't keep it, and the end of this one releases it, whatever ends it. File
+    systems without locks lock nothing. Raises OutputError if another process has it, or as `writing`.
     """
     path = folder / ".lock"
     with writing(path):
-        file = path.open("a+", encoding="utf-8")
+        file = path.open("a", encoding="utf-8")
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
-        file.seek(0)
-        raise OutputError(f"{folder}: {file.read()} works into it; stop that one, or choose another folder") from error
+        raise OutputError(f"{folder}: another process writes into it; stop it, or choose another folder") from error
     except OSError:  # a file system without locks
         pass
-    file.truncate(0)
-    print(f"process {os.getpid()} of {platform.node()}", end="", file=file, flush=True)
     return file
 
 

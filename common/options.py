@@ -6,13 +6,10 @@ imported here, nor by modules that declare options: ``--help`` answers at once.
 """
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import partial
-from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
@@ -143,7 +140,8 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         alone = default is False and not known.negatable
         given["action"] = "store_true" if alone else argparse.BooleanOptionalAction
     else:
-        given |= {"type": partial(read_word, kind=kind, known=known), "metavar": known.metavar}
+        one_of = replace(known, words={}) if several else known  # their words stand for all of them, in variables
+        given |= {"type": partial(read_word, kind=kind, known=one_of), "metavar": known.metavar}
         if default not in (None, (), MISSING) and "default" not in known.help:
             given["help"] += " (default: %(default)s)"
         if known.choices is not None and not known.words:
@@ -153,8 +151,6 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given["default"] = list(default) if isinstance(default, tuple) else default
             if known.adds_up:
                 given |= {"action": "extend", "default": list(default or ())}
-            elif kind is not Path:
-                given |= {"action": _StoreSeveral, "type": partial(_read_words, kind=kind, known=known)}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
     names = sorted((option_of(name), *known.names), key=lambda one: one.startswith("--"))
@@ -166,25 +162,6 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
     if known.off:
         off: dict[str, Any] = {"action": "store_false", "default": argparse.SUPPRESS}
         parser.add_argument(*known.off, dest=name, help=f"without {option_of(name)}", **off)
-
-
-class _StoreSeveral(argparse.Action):
-    """Stores several values: a word for each, or one word for all."""
-
-    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        if len(values) > 1 and any(isinstance(one, list) for one in values):
-            raise argparse.ArgumentError(self, "expected one value a word, or all in one word")
-        setattr(namespace, self.dest, values[0] if values and isinstance(values[0], list) else values)
-
-
-def _read_words(text: str, kind: type, known: Option) -> Any:
-    """The value that a word stands for, or a list where it is all values: ``[8, 8, 2]`` as in the originals."""
-    if text.lower() in known.words:
-        return list(known.words[text.lower()])
-    with suppress(json.JSONDecodeError):
-        if text.startswith("["):
-            return [read_word(word, kind, known) for word in words_of_value(json.loads(text)).split()]
-    return read_word(text, kind, known)
 
 
 def _type_of(hint: Any) -> tuple[type, bool]:

@@ -100,7 +100,7 @@ def _title(text: str, symbols: Sequence[str], *, width: float) -> str:
 
 def _label_symbols(axis: Axis, symbols: Sequence[str], counts: np.ndarray, *, seconds: float, scale: float) -> None:
     """Write the symbols that have frames below an axis of ``scale`` inches a second, in as many rows as they need."""
-    spoken = np.flatnonzero(counts)
+    spoken = counts.nonzero()[0].tolist()
     places = (counts.cumsum() - counts / 2)[spoken] * seconds
     labels = [symbols[index].replace(" ", "\u2423") for index in spoken]
     room = (max(map(len, labels), default=0) + 0.5) * LETTER_ROOM / scale  # seconds

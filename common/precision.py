@@ -68,7 +68,7 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
     torch.backends.cudnn.benchmark = computing.cudnn_benchmark
     if computing.cuda:
         check_cuda()
-        avoid_plans_of_attention()
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for each new length of text, which takes tens of ms
         torch.set_float32_matmul_precision("high" if computing.tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = computing.tf32
     else:
@@ -84,25 +84,6 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
     return Precision(computing.cuda, torch.float16 if computing.cuda else None)
 
 
-@contextmanager
-def cudnn_search(*, enabled: bool) -> Iterator[None]:
-    """Let cuDNN try its algorithms for each shape within the block; ``enabled`` False leaves that as options say."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = before or enabled
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
-
-
-def avoid_plans_of_attention() -> None:
-    """Leave attention on a GPU to PyTorch's kernels: cuDNN makes a plan for each new shape, which takes tens of ms.
-
-    Texts and batches have ever new lengths.
-    """
-    torch.backends.cuda.enable_cudnn_sdp(False)
-
-
 def check_cuda() -> None:
     """Raises OptionError if no GPU can be used."""
     if not torch.cuda.is_available():
@@ -116,16 +97,15 @@ def precision_of_device(device: str) -> Precision:
         check_cuda()
     cuda = device != "cpu" and torch.cuda.is_available()
     if cuda:
-        avoid_plans_of_attention()
+        torch.backends.cuda.enable_cudnn_sdp(False)  # as in `prepare_computing`
     return Precision(cuda)
 
 
 def has_bfloat16(*, cuda: bool) -> bool:
     """Whether the GPU or the processor computes in bfloat16 by instructions of its own.
 
-    PyTorch computes in it everywhere, but emulated it takes several times as long as float32. oneDNN's answer alone is
-    not enough: it is yes for every processor with AVX-512. The environment variable CPU_BFLOAT16, true or false, says
-    whether the processor does.
+    Emulated, it takes several times as long as float32. oneDNN answers yes for every processor with AVX-512, so the
+    instructions are looked up. The environment variable CPU_BFLOAT16, true or false, overrides the answer.
     """
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -149,7 +129,7 @@ def allow_compiled_shapes(n_shapes: int) -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread within the block: a short sentence takes less time than starting and joining others."""
+    """Compute on one thread within the block: for a short sentence, starting others takes longer."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -161,9 +141,8 @@ def one_thread() -> Iterator[None]:
 def keep_freed_memory() -> bool:
     """Let freed memory serve the next tensors instead of being returned; call it before work on a CPU.
 
-    By default glibc maps each large tensor anew, and the system then clears it page by page on first use, which takes
-    longer than many operations on it. The process keeps its peak memory until it ends. Returns whether the C library
-    could be told so: it is glibc's own setting.
+    By default, glibc maps each large tensor anew, and the system clears its pages on first use, which takes longer than
+    many operations. The process keeps its peak memory until it ends. Returns False if the C library isn't glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     return mallopt is not None and bool(mallopt(_M_MMAP_MAX, 0) and mallopt(_M_TRIM_THRESHOLD, -1))

@@ -1,7 +1,4 @@
-"""Progress of long jobs: a bar when a terminal watches, a few plain lines when a log file does.
-
-Jobs that show none load no tqdm; where tqdm is not installed, none do.
-"""
+"""Progress of long jobs: a bar of tqdm, if that is installed."""
 
 import os
 import sys
@@ -14,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from common.errors import OutputError
 
 T = TypeVar("T")
-LINE_EVERY_SECONDS = 30.0
+SECONDS_IN_FILES = 30.0  # between the bars of one that is no terminal; quick jobs show none there
 
 
 class Progress(Generic[T]):
@@ -43,45 +40,18 @@ class Progress(Generic[T]):
 def progress(
     iterable: Iterable[T] | None = None, *, total: int | None = None, desc: str = "", unit: str, enabled: bool = True
 ) -> Progress[T]:
-    """Watch a loop, or a job that reports by ``update``.
+    """Show the progress of a loop, or of a job that reports by ``update``.
 
     Iterate over the result to count items as they pass (``for item in progress(items, desc="mels", unit="clip")``), or
-    open it with ``with`` and call ``update(n)``. ``total`` is taken from ``len(iterable)`` where it has one.
-    ``enabled=False`` (all ranks but the first) shows nothing.
+    open it with ``with`` and call ``update(n)``. ``enabled=False`` (all ranks but the first) shows nothing.
     """
     if not enabled or find_spec("tqdm") is None:
         return Progress(iterable, total=total)
-    is_terminal = sys.stderr.isatty()
-    shown: dict[str, Any] = {"dynamic_ncols": True}
-    if not is_terminal:
-        about = "{desc}{n_fmt}/{total_fmt} {unit}, {elapsed}, {rate_fmt}{postfix}"
-        shown = {"mininterval": LINE_EVERY_SECONDS, "miniters": 1, "bar_format": about}
-    elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
-        shown = {"ncols": 80, "nrows": 24}  # of some containers' terminals, where tqdm would draw an empty bar
     from tqdm import tqdm  # here, as one phrase is spoken without a bar
 
-    bar: Any = tqdm if is_terminal else _lines(tqdm)
-    return bar(iterable, total=total, desc=desc and f"{desc}: ", unit=unit, **shown)
-
-
-def _lines(tqdm: Any) -> type:
-    """The kind of bar that prints whole lines on stderr: every half minute, and one at the end."""
-
-    class Lines(tqdm):
-        n: float
-        disable: bool
-        monitor_interval = 0  # no thread
-
-        def display(self, msg: str | None = None, pos: int | None = None) -> None:
-            if self.n or self.disable:
-                print(self, file=sys.stderr, flush=True)
-
-        def close(self) -> None:
-            if not self.disable:
-                self.disable = True
-                self.display()
-
-    return Lines
+    seldom = {} if sys.stderr.isatty() else {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
+    bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", dynamic_ncols=True, **seldom)
+    return bar
 
 
 def warn(line: str) -> None:

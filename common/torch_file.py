@@ -140,20 +140,12 @@ def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: boo
     write_atomically(path, lambda file: torch.save(tensor, file), durable=durable, shared=shared)
 
 
-def load_tensor(path: Path, *, where: str = "", mapped: bool = False) -> Tensor:
-    """Read one tensor, or with ``mapped`` only where its values lie.
-
-    ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file.
-    """
+def load_tensor(path: Path, *, where: str = "") -> Tensor:
+    """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
     check_file(path, where=where)
-    value = None if mapped else read_plain_tensor(path)
+    value = read_plain_tensor(path)
     if value is None:
-        value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=mapped, where=where)
+        value = read_torch_file(path, wanted="one tensor as torch.save writes it", where=where)
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
     return value.detach()
-
-
-def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
-    """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
-    return tuple(load_tensor(path, where=where, mapped=True).shape)

@@ -1,6 +1,5 @@
 """FastPitch's losses: mels, durations, pitch and energy, each a mean over what is valid, and those of the alignment."""
 
-
 from torch import Tensor
 
 from common.config import AudioConfig

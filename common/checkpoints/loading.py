@@ -1,7 +1,7 @@
 """Checkpoints opened for a job, and their networks with the weights in them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -130,7 +130,7 @@ def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
 
 
 def load_weights(
-    networks: Networks, weights: Weights, *, where: str, kind: str = "weights", shared: bool = False
+    networks: Mapping[str, nn.Module], weights: Weights, *, where: str, kind: str = "weights", shared: bool = False
 ) -> None:
     """Load each network's state dict; every key and shape must be as expected. ``kind`` says what they are in errors.
 

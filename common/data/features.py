@@ -12,7 +12,7 @@ from common.audio.wav import check_wav
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, at
-from common.torch_file import load_tensor, tensor_shape
+from common.torch_file import load_tensor
 
 
 def feature_name(path: str) -> str:
@@ -73,11 +73,6 @@ def mel_size(folder: Path, entry: FilelistEntry) -> int:
         return path.stat().st_size
     except OSError as error:
         raise InputError(f"{path}: no such file ({entry.where}); run extract_mels.py first") from error
-
-
-def mel_frames(folder: Path, entry: FilelistEntry) -> int:
-    """Frames of a line's mel, whose values are not read; raises InputError."""
-    return tensor_shape(folder / entry.fields["mel"], where=entry.where)[-1]
 
 
 def check_stored(folder: Path, entries: Sequence[FilelistEntry], *, column: str, audio: AudioConfig) -> None:

@@ -14,7 +14,7 @@ from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.data.batch import Batch, Longest, join_batches
-from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
+from common.data.features import check_stored, load_mel, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry, ListedDataset
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.config import TextConfig
@@ -137,7 +137,7 @@ class TextMelDataset(ListedDataset):
     def longest(self) -> Longest:
         """The longest utterance of training; raises InputError where a mel cannot be read."""
         largest = max(range(len(self)), key=self.lengths.__getitem__)
-        n_frames = self.lengths[largest] if self.recorded else mel_frames(self.folder, self.entries[largest])
+        n_frames = self.lengths[largest] if self.recorded else self.load_mel(largest).size(1)
         return Longest(n_frames, max(len(self.transcripts[index]) for index in range(len(self))))
 
     def __getitem__(self, index: int) -> Any:

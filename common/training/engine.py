@@ -12,12 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.amp import GradScaler
+from torch.backends import cudnn
 from torch.nn.parallel import DistributedDataParallel
 
 from common.data.batch import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
-from common.precision import Autocast, Precision, cudnn_search
+from common.precision import Autocast, Precision
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import OPTIMIZERS, ExponentialMovingAverage, Optimization, load_state_by_name, state_by_name
 from common.training.options import RunOptions
@@ -149,7 +150,8 @@ class Engine:
         for phase in self.objective.phases:
             self.optimizers[phase.name].param_groups[0]["lr"] = rate
             weights = self.objective.weights(phase.name, epoch=epoch)
-            with cudnn_search(enabled=self._same_shapes):
+            # cuDNN tries its algorithms for a shape where all batches have that one; validation may have others.
+            with cudnn.flags(enabled=True, benchmark=cudnn.benchmark or self._same_shapes, allow_tf32=cudnn.allow_tf32):
                 means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
             terms |= means
             skipped += [] if applied else [phase.name]

@@ -1,6 +1,6 @@
 """Where a training stands: in which epoch and update, with the sums that the epoch's averages need."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from common.data.sampler import GlobalBatchSampler
@@ -44,13 +44,10 @@ class Position:
 
 
 def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:
-    """Where a checkpoint's run stood, in updates of the sampler's global batch."""
-    steps, global_batch = state.get("steps_done"), sampler.global_batch
-    if steps is None or (done := steps * state["global_batch"]) >= sampler.steps_per_epoch * global_batch:
+    """Where a checkpoint's run stood; a run with another global batch starts an unfinished epoch again."""
+    steps = state.get("steps_done")
+    if steps is None or steps * state["global_batch"] >= sampler.steps_per_epoch * sampler.global_batch:
         return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
-    saved = Position(**{one.name: state[one.name] for one in fields(Position)})
-    position = replace(saved, steps_done=done // global_batch)
-    position.skipped = saved.skipped * position.steps_done // max(1, steps)
-    # The sums are of as many updates as the position counts, so that the means stay what they were.
-    position.sums = {name: total * position.applied / saved.applied for name, total in saved.sums.items()}
-    return position if position.steps_done else Position(epoch=saved.epoch)
+    if state["global_batch"] != sampler.global_batch:
+        return Position(epoch=state["epoch"])
+    return Position(**{one.name: state[one.name] for one in fields(Position)})

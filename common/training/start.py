@@ -19,7 +19,7 @@ from common.data.batch import Dataset, Longest
 from common.data.text_mel import TextMelDataset
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
-from common.files import lock_folder, make_folder
+from common.files import make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
@@ -131,7 +131,6 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     run = _fit_batch(run, len(datasets["training_set"].lengths), ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
     make_folder(run.output, "; choose another --output")
-    lock = lock_folder(run.output) if ranks.is_main else None
     logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
     if setup.set_up_networks is not None:
         given = {"training_set": datasets["training_set"], "initial": request.initial, "new": new}
@@ -150,7 +149,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,
     )
-    trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger, lock=lock)
+    trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
     fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
     logger.parameter(**command.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})

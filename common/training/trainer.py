@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 
@@ -19,7 +19,7 @@ from common.data.loader import batches_of, build_loader
 from common.data.sampler import GlobalBatchSampler, validation_batches
 from common.distributed import Ranks
 from common.errors import OutputError
-from common.files import writing
+from common.files import lock_folder, writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
@@ -45,12 +45,11 @@ class Trainer:
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
-        lock: TextIO | None = None,
     ) -> None:
-        """``template`` is a checkpoint of this run without weights; ``lock``, of the output, is held meanwhile."""
+        """``template`` is a checkpoint of this run without weights."""
         self.engine = engine
         self.is_fine_tuning = False  # whether it starts from weights that are worth comparing with
-        self._lock = lock
+        self._lock = lock_folder(options.output) if ranks.is_main else None
         self._template = template
         self._ranks = ranks
         self._options = options
@@ -282,9 +281,14 @@ class Trainer:
 
     def _save(self, *, rolling: bool, is_best: bool = False) -> None:
         """Write a checkpoint of a finished epoch, or a rolling one within it, and remove those that it replaces."""
-        engine, random_states = self.engine, self._ranks.gather(_random_state(self._ranks.device))
-        own = {"global_batch": self._sampler.global_batch, "sorted_updates": self._options.sorted_updates}
-        own |= {"random": random_states, "best": self._best, "history": self._history}
+        engine = self.engine
+        own: dict[str, Any] = {
+            "global_batch": self._sampler.global_batch,
+            "sorted_updates": self._options.sorted_updates,
+            "random": self._ranks.gather(_random_state(self._ranks.device)),
+            "best": self._best,
+            "history": self._history,
+        }
         if self._ranks.is_main:
             checkpoint = replace(
                 self._template,
