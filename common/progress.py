@@ -49,8 +49,10 @@ def progress(
         return Progress(iterable, total=total)
     from tqdm import tqdm  # here, as one phrase is spoken without a bar
 
-    seldom = {} if sys.stderr.isatty() else {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
-    bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", dynamic_ncols=True, **seldom)
+    shown: dict[str, Any] = {"dynamic_ncols": True}
+    if not sys.stderr.isatty():
+        shown = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
+    bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", **shown)
     return bar
 
 

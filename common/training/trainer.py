@@ -224,9 +224,6 @@ class Trainer:
         if position.skipped:
             figures["skipped"] = position.skipped
         self._reporter.log((position.epoch,), "avg_train", figures)
-        if position.skipped == position.steps_done:
-            what = f"all {position.skipped} updates of epoch {position.epoch} were skipped: their losses or gradients"
-            print_once(f"warning: {what} are not finite; lower --learning-rate, or leave out --amp-dtype float16")
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
