@@ -1,9 +1,7 @@
 """Processes that work together: who they are, and what they exchange."""
 
-import ctypes
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +23,6 @@ _HOST_TIMEOUT = timedelta(minutes=30)  # of what the host shares: some processes
 # Where an exchange of GPUs fails or takes too long, NCCL gives it up and the next one raises; by default it would end
 # the process from another thread, without a line of ours.
 _RAISE_LATER = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "2"}
-_PR_SET_PDEATHSIG = 1  # Linux, prctl.h: a signal to get when the parent ends
 
 # (n_items, compute, description) -> results of items 0 to n_items - 1, as of `Ranks.gather_over`
 Gather = Callable[[int, Callable[[Sequence[int]], Iterator[Any]], str], list[Any]]
@@ -95,7 +92,6 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
         device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if world_size > 1:
-        _end_with_parent()
         try:
             with stops_handled_by(signal.SIG_DFL):  # it waits in C, where handlers of Python do not run
                 os.environ |= {**_RAISE_LATER, **os.environ}
@@ -119,12 +115,6 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
             # wait for this thread for ever, which waits for them.
             time.sleep(0.1)
             dist.destroy_process_group()
-
-
-def _end_with_parent() -> None:
-    """Let this process end with torchrun, which does not end its processes where it is killed."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def own_cores() -> int:

@@ -14,7 +14,7 @@ import torch
 import yaml
 from test_waveglow_checkpoints import forget, glow, published_network  # noqa: F401  (glow is a fixture)
 from tiny_models import without_samples
-from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
+from tiny_voice import AUDIO, save_vocoder, symbols_of
 from torch import Tensor
 
 import train
@@ -171,19 +171,6 @@ def test_a_vocoder_of_weights_alone_begins_a_training(
     assert f"{path} holds the generator alone: mpd and msd begin with new weights\n" in printed
     assert_begun_with(made, load_checkpoint(vocoder).networks)
     assert made.audio == AUDIO and made.stripped is None
-
-
-def test_a_voice_in_safetensors_begins_another_one(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
-    text = replace(TEXT, speakers=())
-    model = replace(with_symbols(len(symbols_of(text))), n_speakers=1, learned_alignment=True)
-    voice = save_voice(tmp_path / "voice.pt", text=text, model=model)
-    checkpoint_tools.export([str(voice), "--format", "safetensors"])
-    path = tmp_path / "voice.safetensors"
-    made = begin(corpus, tmp_path / "out", "FastPitch", "--from-checkpoint", path)
-    assert f"starting from the weights of {path}\n" in capsys.readouterr().out
-    for key in ("encoder.word_emb.weight", "proj.weight", "decoder.layers.0.dec_attn.qkv_net.weight"):
-        value = load_checkpoint(voice).networks["fastpitch"][key]
-        torch.testing.assert_close(made.networks["fastpitch"][key], value, atol=1e-6, rtol=0)
 
 
 def test_a_training_that_was_begun_so_resumes(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import make_corpus, train_options
-from tiny_models import MODELS, RUN, KilledError, Runs, assert_same_state, at_iteration, logged, without_samples
+from tiny_models import MODELS, KilledError, Runs, assert_same_state, at_iteration, without_samples
 
 import train
 from common.checkpoints.checkpoint import epoch_of, saved_checkpoints
@@ -43,24 +43,6 @@ def test_fastpitch_learns_and_logs_the_weighted_sum_of_its_losses(corpus: Path, 
     first = next(record["data"] for record in records if record.get("step") == [1, 1, 5])
     total = first["train_mel_loss"] + 0.1 * first["train_duration_predictor_loss"] + 0.1 * first["train_pitch_loss"]
     assert first["train_loss"] == pytest.approx(total, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--bogus", "1"], "unrecognized arguments: --bogus"),
-        (["--grad-clip-thresh", "0"], "0: expected a number above 0, or inf"),
-        (["--keep-best", "loss:lowest"], "loss:lowest: expected a figure of validation such as loss, or NAME:max"),
-    ],
-)
-def test_wrong_options_are_one_line_and_status_2(
-    extra: list[str], message: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    with pytest.raises(SystemExit) as caught:
-        run_train(corpus, tmp_path, "--epochs", "1", *extra)
-    assert caught.value.code == 2
-    error = capsys.readouterr().err
-    assert message in error and len(error.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -187,20 +169,6 @@ def test_validation_after_so_many_updates_changes_nothing_that_is_learned(corpus
     plain, often = (load_checkpoint(tmp_path / name / "FastPitch_checkpoint_2.pt") for name in ("plain", "steps"))
     for key, value in plain.networks["fastpitch"].items():
         assert torch.equal(often.networks["fastpitch"][key], value)
-
-
-def test_a_best_metric_is_any_figure_of_validation_and_a_warning_names_them_for_another(corpora: Path, tmp_path: Path):
-    model, metric = MODELS[0], MODELS[0].validated[-1]
-    words = [*RUN, "--epochs", "1", "--keep-best"]
-    with without_samples():
-        assert model.train(corpora, tmp_path / "out", *words, f"val_{metric}") == 0
-        first = logged(tmp_path / "out", f"val_{metric}")[0]
-        saved = load_checkpoint(model.checkpoint(tmp_path / "out", 1))
-        assert saved.training["best"] == {"epoch": 1, f"val_{metric}": first}
-        model.train(corpora, tmp_path / "other", *words, f"val_ema_{metric}", "--ema-decay", "0")
-    warning = f"warning: --keep-best val_ema_{metric}: no figure of validation, expected one of val_loss, val_"
-    assert warning in (tmp_path / "other" / "stdout.txt").read_text()
-    assert load_checkpoint(model.checkpoint(tmp_path / "other", 1)).training["best"] is None
 
 
 def test_a_run_resumed_within_an_epoch_keeps_its_order_on_a_device_with_another_default(

@@ -123,22 +123,6 @@ def test_a_process_killed_at_any_moment_leaves_checkpoints_to_resume_from(
     assert_same_state(model.checkpoint(runs.plain, EPOCHS), model.checkpoint(tmp_path, EPOCHS))
 
 
-@pytest.mark.parametrize("model", MODELS[:1], ids=lambda model: model.name)
-def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(
-    model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
-):
-    for epoch in (1, 2):
-        model.checkpoint(tmp_path, epoch).write_bytes(model.checkpoint(runs.plain, epoch).read_bytes())
-    model.checkpoint(tmp_path, 2).write_bytes(model.checkpoint(runs.plain, 2).read_bytes()[:5000])
-    with without_samples():
-        assert model.train(corpora, tmp_path, *RUN, "--epochs", "2", "--resume") == 0
-    out = (tmp_path / "stdout.txt").read_text()
-    assert re.search(rf"{model.name}_checkpoint_2\.pt.*trying the one before it", out)
-    assert re.search(rf"from \S+{model.name}_checkpoint_1\.pt: epoch 1, iteration", out)
-    ours, theirs = (load_checkpoint(model.checkpoint(folder, 2)).networks for folder in (tmp_path, runs.plain))
-    assert all(torch.equal(v, theirs[name][key]) for name, state in ours.items() for key, v in state.items())
-
-
 _PROGRAM = """
 import os, sys
 from pathlib import Path
