@@ -17,11 +17,11 @@ _N_EXAMPLES = 2
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a training step that ends with a step of its optimizer."""
+    """A part of an update, which ends with a step of its optimizer."""
 
     name: str
     trains: tuple[str, ...]  # names of the networks it updates; all others are frozen meanwhile
-    # Networks that are not frozen either, as a later phase backpropagates through what they compute in this one: the
+    # Networks that are not frozen either, since the next phase backpropagates through their outputs of this one: the
     # graph of the last micro-batch is kept, and the engine gives the next phase its micro-batches in reverse order.
     keeps: tuple[str, ...] = ()
 
@@ -53,7 +53,7 @@ class Example:
 
 @dataclass(frozen=True)
 class LogStyle:
-    """How a model's figures read on stdout."""
+    """How a model's figures are printed on stdout."""
 
     terms: dict[str, str]  # terms to show, in order, and what they are called there
     format: str = "{:>5.2f}"

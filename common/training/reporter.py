@@ -1,4 +1,4 @@
-"""What a training run reports: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
+"""Reports of a training run: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
 
 import os
 import re
@@ -23,11 +23,11 @@ from common.training.engine import StepResult
 from common.training.objective import Example, Objective
 
 _GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
-FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses nothing
+FLUSH_SECONDS = 30  # a kill can lose so much of the curves, but nothing of the JSON log
 
 
 class Reporter:
-    """Reports what the trainer measures; ``is_main`` says that this is the process whose ``logger`` is enabled."""
+    """Logs what the trainer measures; ``is_main`` is True in the process whose ``logger`` is enabled."""
 
     def __init__(
         self,
@@ -53,14 +53,14 @@ class Reporter:
     def log(
         self, step: Step, subset: str, figures: dict[str, float], *, iteration: int | None = None, stdout: bool = True
     ) -> None:
-        """Log figures of a subset, those without a description in the JSON stream only; ``iteration`` is for curves."""
+        """Log figures of a subset, and with ``iteration`` add them to TensorBoard's curves."""
         named = {f"{subset}_{name}": value for name, value in figures.items()}
         self._logger.log(step, named, stdout=stdout)
         if iteration is not None:
             self._add_scalars(subset, iteration, figures)
 
     def update(self, step: Step, result: StepResult, *, loss: float, seconds: float) -> None:
-        """Log one update, whose total loss and time are given; a terminal has a progress bar instead of its line."""
+        """Log one update with its total loss and time; a terminal shows a progress bar instead of the line."""
         style, phases = self._objective.log_style, [phase.name for phase in self._objective.phases]
         rates = {f"lrate{self._suffix(name)}": result.learning_rate for name in style.rates or phases}
         speed = {"frames/s": result.n_frames / seconds, "took": seconds}
@@ -135,7 +135,7 @@ class Reporter:
                 writer.flush()
 
     def _picture(self, example: Example, *, title: str) -> Any:
-        """All of an utterance that can be drawn, over one time axis, as an array (height, width, 3)."""
+        """Draw an utterance over one time axis; returns an array (height, width, 3)."""
         from common import plots  # matplotlib takes half a second to import, and other ranks never draw
 
         tokens = example.tokens  # phonological features are no symbols
@@ -152,11 +152,11 @@ class Reporter:
         return plots.to_image(figure)
 
     def _suffix(self, phase: str) -> str:
-        """Figures of a model with one phase need no phase in their name."""
+        """Return the suffix for a phase's figures; a model with one phase needs none."""
         return "" if len(self._objective.phases) == 1 else f"_{phase}"
 
     def _describe_metrics(self) -> None:
-        """Tell the logger how to print each figure of training on stdout; the JSON stream holds more."""
+        """Tell the logger how to print each figure on stdout."""
         style, logger = self._objective.log_style, self._logger
         shown = ({"loss": "loss"} if style.shows_total else {}) | style.terms
         for subset, title in (("train", ""), ("avg_train", "avg train"), ("val", "val"), ("val_ema", "val ema")):
@@ -172,7 +172,7 @@ class Reporter:
 
 
 def print_once(*lines: str) -> None:
-    """Print lines on stdout; of several processes the first does."""
+    """Print lines on stdout, in the first process only."""
     for line in lines if os.environ.get("RANK", "0") == "0" else ():
         print_line(line)
 

@@ -33,7 +33,7 @@ from common.training.verdict import describe_training, validations_since_best
 
 
 class Trainer:
-    """Runs an engine over datasets until the last epoch, or until it is asked to stop."""
+    """Trains until the last epoch, or until it is asked to stop."""
 
     def __init__(
         self,
@@ -48,18 +48,18 @@ class Trainer:
     ) -> None:
         """``template`` is a checkpoint of this run without weights."""
         self.engine = engine
-        self.is_fine_tuning = False  # whether it starts from weights that are worth comparing with
+        self.is_fine_tuning = False  # whether to validate the initial weights, to compare with
         self._lock = lock_folder(options.output) if ranks.is_main else None
         self._template = template
         self._ranks = ranks
         self._options = options
         self._position = Position()
         self._stopping = False
-        self._is_due = False  # whether the clock has asked for a checkpoint
+        self._is_due = False  # whether a checkpoint is due by the clock
         self._saved_at = time.monotonic()
         self._reported_at = 0.0
         self._best: dict[str, Any] | None = None  # epoch, iteration within it, and metric of the best validation
-        self._history: list[dict[str, float]] = []  # of validations, as `describe_training` takes it
+        self._history: list[dict[str, float]] = []  # of validations, for `describe_training`
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
             batch_size=options.batch_size,
@@ -82,9 +82,9 @@ class Trainer:
         )
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
-        """Continue where ``checkpoint``, which has a training state, was saved; the weights are loaded already.
+        """Restore the training state of ``checkpoint``, whose weights are loaded already.
 
-        Returns lines on what cannot go on as it was. CheckpointError where the state does not fit.
+        Returns lines about what can't be restored. Raises CheckpointError if the state doesn't fit.
         """
         state, ema = checkpoint.training, self.engine.ema
         assert state is not None
@@ -92,9 +92,9 @@ class Trainer:
         if ema is not None and checkpoint.ema is not None:
             load_weights(ema.networks, checkpoint.ema, where=str(where), kind="EMA weights")
         elif ema is not None:
-            notes.append(f"{where} holds no EMA weights: they begin as a copy of its weights")
+            notes.append(f"{where} holds no EMA weights: they are copied from its weights")
         elif checkpoint.ema is not None:
-            notes.append(f"the EMA weights of {where} are left out, as --ema-decay is 0")
+            notes.append(f"the EMA weights of {where} are dropped, since --ema-decay is 0")
         self._position, n = resumed_position(state, self._sampler), self._ranks.world_size
         best = state.get("best")
         if best is not None and str(self._options.keep_best) in best:  # else of another metric
@@ -104,11 +104,13 @@ class Trainer:
         if len(random_states) == n:
             _set_random_state(random_states[self._ranks.rank], self._ranks.device)
         elif state.get("steps_done") is not None:
-            notes.append(f"{where} holds random states of {len(random_states)} processes, not {n}: they begin anew")
+            notes.append(
+                f"{where} holds random states of {len(random_states)} processes, not {n}: they are reinitialized"
+            )
         return notes
 
     def fit(self) -> signal.Signals | None:
-        """Train until the last epoch; returns the signal that stopped it before, SIGTERM for one to another process."""
+        """Train until the last epoch; returns the signal that stopped it early (SIGTERM if another process got it)."""
         position, options, n_steps = self._position, self._options, self._sampler.steps_per_epoch
         last_epoch = options.epochs
         if options.epochs_this_job:
@@ -195,7 +197,7 @@ class Trainer:
         return seconds > 0 and time.monotonic() - self._saved_at >= seconds
 
     def _is_out_of_patience(self) -> bool:
-        """Whether ``--patience`` validations in a row were no better than one before them."""
+        """Whether the last ``--patience`` validations brought no improvement."""
         patience = self._options.patience
         return patience > 0 and validations_since_best(self._history, self._options.keep_best) >= patience
 
@@ -226,7 +228,7 @@ class Trainer:
         self._reporter.log((position.epoch,), "avg_train", figures)
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
-        """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
+        """Log the figures of validation; returns them, with the loss as the last epoch weights it, for comparisons."""
         engine, epoch = self.engine, step[0]
         found: dict[str, float] = {}
         for subset, networks in self._validated.items():
@@ -240,7 +242,7 @@ class Trainer:
         return found
 
     def _compare(self, figures: dict[str, float]) -> bool:
-        """Say in words how the training goes; returns whether a validation is the best so far, which is remembered."""
+        """Record a validation and print a line about the training; returns whether it is the best so far."""
         position, options, objective = self._position, self._options, self.engine.objective
         metric, value, n_steps = options.keep_best, options.keep_best.value(figures), self._sampler.steps_per_epoch
         if value is None:
@@ -307,9 +309,9 @@ class Trainer:
         self._remove_old(path)
 
     def _remove_old(self, newest: Path) -> None:
-        """Remove what ``newest`` replaces; the best checkpoint and milestones stay, and the last few of epochs.
+        """Remove what ``newest`` replaces, but not the best checkpoint, milestones, and the last few of epochs.
 
-        Of the rolling ones another stays beside it, to fall back to if it is damaged, until an epoch is complete.
+        Within an epoch, the rolling checkpoint before it stays too, to fall back to if the newest is damaged.
         """
         options, saved = self._options, saved_checkpoints(self._options.output, self._template.model)
         kept = {newest, *(self._path(epoch, None) for epoch in options.keep_milestones)}
