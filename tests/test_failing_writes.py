@@ -22,11 +22,10 @@ import train
 from common.audio.wav import SOUND_FORMATS, save_wav
 from common.cli import run
 from common.errors import OutputError
-from common.files import check_output_file, make_folder, write_atomically, write_text
+from common.files import check_output_file, make_folder, write_text
 from common.plots import save_png
 from common.synthesis.output_folder import OutputFolder
 from common.torch_file import save_tensor
-from scripts import checkpoint_tools
 
 FASTPITCH = MODELS[0]
 
@@ -102,30 +101,6 @@ def test_a_link_is_written_through_and_stays_a_link(tmp_path: Path):
         assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "real" / "a.txt").read_text() == text
     check_output_file(tmp_path / "link.txt")
     assert files(tmp_path) == ["link.txt", "real/a.txt"]
-
-
-def test_ctrl_c_in_the_middle_of_a_write_stays_ctrl_c(tmp_path: Path):
-    def interrupted(file) -> None:
-        class Interrupted:
-            def write(self, data: bytes) -> int:
-                raise KeyboardInterrupt
-
-        torch.save(torch.zeros(100_000), Interrupted())
-
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(tmp_path / "a.pt", interrupted)
-    assert files(tmp_path) == []
-
-
-def test_what_escapes_a_command_is_one_line(capsys):
-    for error, status in ((PermissionError(13, "Permission denied", "a/b"), 1), (KeyboardInterrupt(), 130)):
-
-        def main(_: Sequence[str], error: BaseException = error) -> int:
-            raise error
-
-        assert ended(main) == status
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line == "interrupted" or "a/b" in line
 
 
 def closed_pipe() -> io.TextIOWrapper:
@@ -250,16 +225,6 @@ def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_
     assert line.startswith(f"error: {tmp_path}/out/audio_0002.wav: cannot be written (File too large)")
     assert f"1 of 3 phrases are in {tmp_path}/out" in out
     assert files(tmp_path / "out") == ["audio_0001.wav", "nvlog_infer.json"]
-
-
-def test_an_export_on_a_full_disk_leaves_nothing(tmp_path, capsys):
-    voice = make_checkpoint(tmp_path / "voice.pt")
-    words = [voice, "--format", "torchscript", "-o", tmp_path / "out" / "a"]
-    with full_disk(2000):
-        assert ended(checkpoint_tools.export, *words) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"error: {tmp_path}/out/a: cannot be written (File too large)"
-    assert files(tmp_path) == ["voice.pt"]
 
 
 def test_extraction_on_a_full_disk_says_how_to_go_on(tmp_path, capsys):

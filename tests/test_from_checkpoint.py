@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import foreign
 import pytest
 import tiny_jasper
 import tiny_vocoder
-import tiny_waveglow
 import torch
 import yaml
 from test_waveglow_checkpoints import forget, glow, published_network  # noqa: F401  (glow is a fixture)
@@ -123,14 +121,6 @@ def test_a_training_of_another_alphabet_keeps_what_is_known(
     assert "from the mean of the others: [" in capsys.readouterr().out
     table, known = (one.networks[source.model.lower()][key] for one in (made, source))
     torch.testing.assert_close(table[places], known, atol=1e-6, rtol=0)
-
-
-def test_a_pickled_waveglow_begins_a_training(corpus: Path, tmp_path: Path, goldens: Path, glow: ModuleType):  # noqa: F811
-    network = published_network(glow, tiny_waveglow.golden_network(goldens / "waveglow").state_dict())
-    torch.save({"model": network}, tmp_path / "pickled.pt")
-    forget(glow)
-    made = begin(corpus, tmp_path / "out", "WaveGlow", "--from-checkpoint", tmp_path / "pickled.pt")
-    assert_begun_with(made, load_checkpoint(tmp_path / "pickled.pt").networks)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import pytest
 import torch
 from corpus import make_corpus
 from test_failing_writes import ended
-from tiny_evaluation import make_checkpoints, write_recordings
 from tiny_voice import save_voice
 
 import inference
@@ -49,18 +48,6 @@ def test_every_option_of_a_file_to_write_is_held_against_all_others(tmp_path: Pa
         with pytest.raises(SystemExit, match="2"):
             parser.parse_args([names.get(word, word) for word in words.split()])
         assert capsys.readouterr().err.count(" names the same file; give another one") == 1
-
-
-def test_transcribing_replaces_no_recording(tmp_path: Path, capsys):
-    network = make_checkpoints(tmp_path).recognizer
-    write_recordings(tmp_path / "wavs", ["a.wav"], rate=8000)
-    (tmp_path / "list.txt").write_text("wavs/a.wav|Go on.\n")
-    before = contents(tmp_path)
-    for word in ("--log-file", "--save-logits"):
-        words = ["-i", tmp_path / "list.txt", "-d", tmp_path, word, tmp_path / "wavs" / "a.wav"]
-        assert ended(inference.main, "--jasper", network, *words) == 2
-        assert "a recording of --input names the same file" in capsys.readouterr().err
-        assert contents(tmp_path) == before
 
 
 def test_copy_synthesis_does_not_replace_its_recordings(tmp_path: Path, capsys):

@@ -12,9 +12,10 @@ from tiny_models import MODELS, KilledError, Runs, assert_same_state, at_iterati
 import train
 from common.checkpoints.checkpoint import epoch_of, saved_checkpoints
 from common.checkpoints.reading import load_checkpoint
-from common.errors import CheckpointError, InputError
+from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.training.engine import PhaseLoss
+from common.training.options import SelectionMetric, selection_metric
 from common.training.trainer import Trainer
 
 
@@ -93,20 +94,14 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
     ]
 
 
-@pytest.mark.parametrize(("words", "best"), [("", 3), ("--keep-best mel_loss", 2), ("--keep-best val_mel_loss:max", 1)])
-def test_the_best_checkpoint_is_that_of_the_metric_which_is_asked_for(
-    words: str, best: int, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    figures = {1: (3.0, 9.0), 2: (2.0, 7.0), 3: (1.0, math.nan), 4: (1.5, 8.0)}
-
-    def validate(trainer: Trainer, *_) -> dict[str, float]:
-        return dict(zip(("val_loss", "val_mel_loss"), figures[trainer._position.epoch]))
-
-    monkeypatch.setattr(Trainer, "_validate", validate)
-    options = f"-bs 16 --checkpoint-interval 1 --keep-checkpoints 1 {words}".split()
-    run_train(corpus, tmp_path, *options, "--epochs", "2")
-    run_train(corpus, tmp_path, *options, "--epochs", "4", "--resume")
-    assert {epoch_of(path) for path in saved_checkpoints(tmp_path, "FastPitch")} == {best, 4}
+def test_a_metric_is_a_figure_of_the_weights_that_infer_and_nan_is_never_the_best():
+    figures = {"val_loss": 1.0, "val_ema_loss": 2.0, "val_wer": 9.0}
+    assert [SelectionMetric(name).value(figures) for name in ("loss", "val_loss", "wer", "x")] == [2.0, 1.0, 9.0, None]
+    better = [SelectionMetric().is_better(*pair) for pair in ((1.0, None), (1.0, 2.0), (2.0, 1.0), (math.nan, None))]
+    assert better == [True, True, False, False]
+    assert selection_metric("focus:max").is_better(2.0, 1.0)
+    with pytest.raises(OptionError, match="loss:lowest"):
+        selection_metric("loss:lowest")
 
 
 def validated_as(losses: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,17 +216,6 @@ def test_bad_data_is_named_by_file_and_line(break_it, message: str, tmp_path: Pa
 def _edit(corpus: Path, change) -> None:
     path = corpus / "train.txt"
     path.write_text(change(path.read_text()))
-
-
-def test_the_only_pitch_statistics_of_a_dataset_are_taken_and_several_are_not_guessed_from(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "data")
-    (corpus / "pitch_char_stats__train.json").rename(corpus / "pitch_char_stats__wavs.json")
-    run_train(corpus, tmp_path / "one", "--epochs", "1")
-    weights = load_checkpoint(tmp_path / "one" / "FastPitch_checkpoint_1.pt").networks["fastpitch"]
-    assert (weights["pitch_mean"].item(), weights["pitch_std"].item()) == (200.0, 50.0)
-    (corpus / "pitch_char_stats__more.json").write_text('{"mean": 100.0, "std": 10.0}')
-    with pytest.raises(InputError, match=r"pitch_char_stats__more\.json.*--pitch-mean-std-file"):
-        run_train(corpus, tmp_path / "two", "--epochs", "1")
 
 
 def test_an_epoch_whose_updates_are_all_skipped_is_said_and_is_not_the_best(corpus, tmp_path, monkeypatch, capsys):

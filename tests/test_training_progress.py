@@ -16,7 +16,7 @@ import extract_mels
 from common.checkpoints.reading import load_checkpoint
 from common.nn.alignment_search import durations_of_path, find_path
 from common.training.options import SelectionMetric
-from common.training.verdict import Aligned, Record, describe_training, duration, has_alignment
+from common.training.verdict import Aligned, Record, describe_training, has_alignment
 from fastpitch.aligner import Alignment, misfits
 from fastpitch.loss_function import ALIGNED
 
@@ -94,16 +94,6 @@ def test_a_voice_that_is_fine_tuned_is_compared_with_what_it_starts_from():
     assert "no alignment yet" in describe([record(0, 4.0, 0.05, 0.3), tuned]), "nothing to go by"
     lost = record(2, 3.0, 0.08, 0.09)
     assert [has_alignment([started, tuned, *more], ALIGNED) for more in ([], [lost])] == [True, False]
-
-
-def test_the_line_names_figures_the_best_checkpoint_and_the_time_left(logs: dict[str, list[Record]]):
-    line = describe(logs["good"], seconds_left=4790)
-    figures = "alignment found (diagonality 0.49, unattended phones 0 %)"
-    assert line == f"epoch 30: {figures}; still improving; time left 1 h 20 min"
-    line = describe(logs["few"], best_kept=50).partition("; ")[2]
-    cause = "too few clips, or transcripts that do not fit"
-    assert line == f"overfitting since epoch 40, the best is kept (epoch 50): {cause}"
-    assert [duration(seconds) for seconds in (40, 90, 3600)] == ["40 s", "2 min", "1 h 00 min"]
 
 
 def test_a_model_without_attention_only_says_what_becomes_of_the_figure_to_select_by():
