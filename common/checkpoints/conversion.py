@@ -1,4 +1,4 @@
-"""Foreign checkpoints made ours: read with all that training needs, and compared with the model."""
+"""Conversion of other implementations' checkpoints to our format."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +15,10 @@ from common.files import parse_yaml, read_text
 
 
 def convert_checkpoint(path: Path, options: ConversionOptions) -> Checkpoint:
-    """A checkpoint of another implementation as one of ours, with its training state if it has one.
+    """Read a checkpoint of another implementation, with its training state if it has one.
 
-    Raises CheckpointError if it is unknown, damaged or ours already, or if weights are missing, left over or of another
-    shape; OptionError if it has a configuration or discriminators, and others are given.
+    Raises CheckpointError if it is unknown, damaged or ours already, or if its weights don't fit the model; OptionError
+    if it has a configuration or discriminators, and others are given.
     """
     payload = with_state_dict(read_payload(path))
     if "format" in payload:
@@ -32,7 +32,7 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Checkpoint:
 
 
 def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Path) -> dict[str, Any]:
-    """The file's dict with the configuration and the discriminators that options name."""
+    """Return the file's dict with the configuration and the discriminators that options name."""
     config, discriminators = options.config, options.discriminators
     given: dict[str, Any] = {}
     if config is not None:

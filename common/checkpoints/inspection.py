@@ -1,4 +1,4 @@
-"""What a checkpoint is, as plain types: model, layout, architecture, contracts, training state, and storage."""
+"""Describe a checkpoint in plain types: model, layout, architecture, audio, text, and training state."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,7 @@ from common.registry import get_model
 
 
 def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
-    """A checkpoint of ours or of a published layout, or an exported file of ours, and all about it as
-    `scripts/inspect_checkpoint.sh --json` has it.
+    """Read a checkpoint, ours or published, or an exported file of ours; returns it with its description.
 
     Raises CheckpointError if it is none, damaged, or another program's.
     """
