@@ -15,7 +15,7 @@ SECONDS_IN_FILES = 30.0  # between the bars of one that is no terminal; quick jo
 
 
 class Progress(Generic[T]):
-    """The progress of a job that shows none; bars are tqdm's, which have the same methods."""
+    """Shows no progress; has the methods of tqdm's bars."""
 
     def __init__(self, items: Iterable[T] | None = None, *, total: float | None = None) -> None:
         self.items = items
@@ -31,10 +31,10 @@ class Progress(Generic[T]):
         pass
 
     def update(self, n: float = 1) -> None:
-        """``n`` more items are done."""
+        """Count ``n`` more items."""
 
     def set_postfix(self, *, refresh: bool = True, **values: object) -> None:
-        """``values`` are shown behind the bar."""
+        """Show ``values`` behind the bar."""
 
 
 def progress(
@@ -57,13 +57,13 @@ def progress(
 
 
 def warn(line: str) -> None:
-    """Print a warning on stderr; of several processes, which read the same files, the first does."""
+    """Print a warning on stderr, in the first process only, since all read the same files."""
     if os.environ.get("RANK", "0") == "0":
         print(f"warning: {line}", file=sys.stderr)
 
 
 def print_line(text: str, *, end: str = "\n") -> None:
-    """Print a line on stdout, above any bar that stands on the terminal; OutputError if it cannot be written."""
+    """Print a line on stdout, above a bar on the terminal; raises OutputError if it can't be written."""
     bars = sys.modules.get("tqdm") if sys.stderr.isatty() else None
     try:
         with nullcontext() if bars is None else bars.tqdm.external_write_mode(file=sys.stdout):
@@ -74,5 +74,5 @@ def print_line(text: str, *, end: str = "\n") -> None:
 
 
 def discard_output() -> None:
-    """Print nothing more: Python would fail at its end for what is left in the buffer."""
+    """Discard standard output, since Python would fail at exit to flush the rest of the buffer."""
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)

@@ -88,7 +88,7 @@ def test_a_log_that_cannot_be_written_or_read_is_one_line(tmp_path: Path):
     (tmp_path / "file").write_text("x\n")
     with pytest.raises(InputError, match=r"file: cannot be written \(File exists\); .*--log-file"):
         Logger(tmp_path / "file" / "nvlog.json")
-    with pytest.raises(InputError, match=r"file: holds something else than a run's log"):
+    with pytest.raises(InputError, match=r"file: exists, and is not a run's log"):
         Logger(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "x\n"
     with pytest.raises(InputError, match=r"absent\.json: no such file"):
