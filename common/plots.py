@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import CenteredNorm
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from torch import Tensor
@@ -46,7 +47,8 @@ def plot_utterance(
 ) -> Figure:
     """Draw an utterance in panels above each other, which share a time axis in seconds.
 
-    - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors. ``audio`` describes them.
+    - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
+      their difference. ``audio`` describes them.
     - ``symbols``: those of its text (L,), beside the attention, and below the mels in the middle of their ``durations``
       (L,) in frames if these are given. Where room is short, they stand in several rows.
     - ``alignment``: attention weights (F, L), with ``durations`` as a line over it.
@@ -54,6 +56,13 @@ def plot_utterance(
     """
     seconds = audio.hop_length / audio.sampling_rate
     arrays = {name: to_array(mel) for name, mel in mels.items()}
+    values = np.concatenate([np.zeros(0), *map(np.ravel, arrays.values())])
+    finite = values[np.isfinite(values)]
+    colors = {"cmap": "magma", "vmin": finite.min(initial=0.0), "vmax": finite.max(initial=finite.min(initial=0.0))}
+    images: list[tuple[str, np.ndarray, dict[str, Any]]] = [(name, mel, colors) for name, mel in arrays.items()]
+    if len(arrays) == 2 and len({mel.shape for mel in arrays.values()}) == 1:
+        (name, mel), (other, second) = arrays.items()
+        images.append((f"{other} - {name}", second - mel, {"norm": CenteredNorm(), "cmap": "RdBu_r"}))
     weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
     counts = np.zeros(0) if durations is None else to_array(durations)  # (L,)
     groups = {unit: group for unit, group in (curves or {}).items() if group}
@@ -62,19 +71,16 @@ def plot_utterance(
 
     width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length), MAX_WIDTH)
     attention_height = min(max(MIN_ATTENTION, len(weights) * SYMBOL_ROOM), MAX_ATTENTION)
-    heights = [MEL_HEIGHT] * len(arrays) + [attention_height] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
+    heights = [MEL_HEIGHT] * len(images) + [attention_height] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
     figure = Figure(figsize=(width, sum(heights) + MARGIN), layout="constrained")
     axes = list(figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0])
     figure.suptitle(_title(" ".join(title.split()), symbols, width=width), x=0.01, ha="left")
 
-    values = np.concatenate([np.zeros(0), *map(np.ravel, arrays.values())])
-    finite = values[np.isfinite(values)]
-    colors = {"cmap": "magma", "vmin": finite.min(initial=0.0), "vmax": finite.max(initial=finite.min(initial=0.0))}
-    for panel, (name, mel) in zip(axes, arrays.items()):
-        _draw_image(panel, name, mel, seconds=seconds, first=0, unit="log amplitude", **colors)
+    for panel, (name, mel, shades) in zip(axes, images):
+        _draw_image(panel, name, mel, seconds=seconds, first=0, unit="log amplitude", **shades)
         label_mel_axis(panel.yaxis, audio)
     if weights.size:
-        _draw_attention(axes[len(arrays)], weights, counts, symbols, seconds=seconds, height=attention_height)
+        _draw_attention(axes[len(images)], weights, counts, symbols, seconds=seconds, height=attention_height)
     for panel, (unit, group) in zip(axes[len(axes) - len(groups) :], groups.items()):
         _draw_curves(panel, unit, group, seconds=seconds)
     for axis in axes:
@@ -84,7 +90,7 @@ def plot_utterance(
         axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     if len(symbols) == len(counts):
         _label_symbols(
-            axes[(len(arrays) or len(axes)) - 1].xaxis, symbols, counts, seconds=seconds, scale=width / length
+            axes[(len(images) or len(axes)) - 1].xaxis, symbols, counts, seconds=seconds, scale=width / length
         )
     return figure
 

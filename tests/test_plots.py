@@ -59,14 +59,14 @@ def test_all_panels_share_one_time_axis_in_seconds_under_the_last():
     figure = speech()
     shown = figure.axes
     assert [axis.get_title(loc="left") for axis in shown] == [
-        *("target", "predicted", "attention; line: durations", "", "")
+        *("target", "predicted", "predicted - target", "attention; line: durations", "", "")
     ]
-    assert [axis.get_ylabel() for axis in shown] == [*["frequency (Hz)"] * 2, "symbol", "pitch (Hz)", "energy"]
+    assert [axis.get_ylabel() for axis in shown] == [*["frequency (Hz)"] * 3, "symbol", "pitch (Hz)", "energy"]
     assert all(axis.get_xlim() == pytest.approx((0, N_FRAMES * SECONDS)) for axis in shown)
     assert len({(axis.get_position().x0, axis.get_position().x1) for axis in shown}) == 1
-    assert [axis.get_xlabel() for axis in shown] == [""] * 4 + ["time (s)"]
-    assert [numbers(axis) for axis in shown] == [False] * 4 + [True]
-    for axis in shown[:3]:
+    assert [axis.get_xlabel() for axis in shown] == [""] * 5 + ["time (s)"]
+    assert [numbers(axis) for axis in shown] == [False] * 5 + [True]
+    for axis in shown[:4]:
         assert axis.images[0].get_extent()[:2] == pytest.approx([0, N_FRAMES * SECONDS])
     assert figure.get_suptitle() == "hello $"
     assert to_image(figure).shape[2] == 3
@@ -87,16 +87,27 @@ def test_frequencies_stand_at_the_channels_whose_filters_have_them_in_their_midd
         assert place == pytest.approx(expected, abs=0.1 if centers[0] < hz < centers[-1] else 0.5)
 
 
+def test_target_and_prediction_share_colors_and_their_difference_is_centered_on_zero():
+    target, predicted = torch.linspace(-11, 1, 800).view(8, 100), torch.linspace(-5, 3, 800).view(8, 100)
+    first, second, third = plot_utterance({"target": target, "predicted": predicted}, audio=AUDIO).axes
+    assert first.images[0].get_clim() == second.images[0].get_clim() == pytest.approx((-11, 3))
+    assert np.array_equal(first.images[0].get_array(), target.numpy())
+    difference = third.images[0]
+    assert np.array_equal(difference.get_array(), (predicted - target).numpy())
+    assert difference.get_clim() == pytest.approx((-6, 6)), "the largest difference is 6"
+    assert difference.get_cmap().name.startswith("RdBu")
+
+
 def test_symbols_stand_below_the_mels_in_the_middle_of_their_frames():
     shown = speech().axes
-    below = symbols_below(shown[1])
+    below = symbols_below(shown[2])
     assert list(below.values()) == ["h", "ə", "oʊ", "\u2423", "$"], "the third has no frames"
     assert list(below) == pytest.approx(np.array([1.5, 5, 9.5, 13, 17]) * SECONDS)
-    assert not any(symbols_below(axis) for axis in (shown[0], *shown[2:]))
+    assert not any(symbols_below(axis) for axis in (*shown[:2], *shown[3:]))
 
 
 def test_attention_has_the_text_upwards_and_the_durations_as_a_line():
-    axis = speech().axes[2]
+    axis = speech().axes[3]
     image = axis.images[0]
     assert image.get_array().shape == (len(PHONES), N_FRAMES)
     assert (image.get_clim(), image.origin) == ((0, 1), "lower")
