@@ -82,6 +82,7 @@ def test_tacotron_2_and_waveglow_speak_as_their_sources(tmp_path: Path):
 def test_jasper_transcribes_as_its_source(tmp_path: Path, capsys: pytest.CaptureFixture):
     source = saved(tmp_path / "j.pt", foreign.jasper())
     ours = converted(source)
+    capsys.readouterr()
     soundfile.write(tmp_path / "a.wav", glide(1.0, low=100, high=300), 22050)
     heard = []
     for path in (source, ours):

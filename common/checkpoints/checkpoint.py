@@ -131,7 +131,8 @@ def epoch_of(path: Path) -> int:
 def voice_name(path: Path) -> str:
     """Return a voice's name: the folder if training named the checkpoint, else the file."""
     folder = path.resolve().parent.name
-    return folder if _NAME.search(path.name) and folder != "output" else path.stem
+    made_by_training = _NAME.search(path.name) or path.stem.endswith(("_inference", "_inference_best"))
+    return folder if made_by_training and folder != "output" else path.stem
 
 
 def is_rolling(path: Path) -> bool:

@@ -101,7 +101,6 @@ class RunOptions:
     epochs_this_job: int = _saving(
         0, "stop after so many; --resume continues; 0: no limit", least=0, variable="EPOCHS_THIS_JOB"
     )
-    steps_per_checkpoint: int = _saving(0, "updates between further checkpoints; 0: none", least=0)
     epochs_per_checkpoint: int = _saving(
         50,
         "epochs between checkpoints",
@@ -113,6 +112,7 @@ class RunOptions:
     minutes_per_checkpoint: float = _saving(
         15.0, "most minutes between checkpoints, within epochs too; 0: any", least=0, variable="MINUTES_PER_CHECKPOINT"
     )
+    steps_per_checkpoint: int = _saving(0, "updates between further checkpoints; 0: none", least=0)
     keep_checkpoints: int | None = _saving(
         3,
         "keep the last N checkpoints of finished epochs, the best one and the milestones; all: keep all",
