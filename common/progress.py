@@ -52,6 +52,8 @@ def progress(
     shown: dict[str, Any] = {"dynamic_ncols": True}
     if not sys.stderr.isatty():
         shown = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
+    elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
+        shown = {"ncols": 80, "nrows": 24}  # some containers' terminals, on which tqdm would draw an empty bar
     bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", **shown)
     return bar
 

@@ -10,10 +10,8 @@ from random import Random
 
 import pytest
 import torch
-from tiny_models import MODELS, without_samples
 
 import extract_mels
-from common.checkpoints.reading import load_checkpoint
 from common.nn.alignment_search import durations_of_path, find_path
 from common.training.options import SelectionMetric
 from common.training.verdict import Aligned, Record, describe_training, has_alignment
@@ -114,24 +112,6 @@ def test_a_model_without_attention_only_says_what_becomes_of_the_figure_to_selec
     assert "loss no longer improves since epoch 1: dis" in describe(sound, aligned=None, adversarial=True)
     words = describe([{"epoch": 1, "val_attention_diagonality": 0.9}], aligned=Aligned(0.7))
     assert words == "epoch 1: alignment found (diagonality 0.90)"
-
-
-def test_a_resumed_run_says_what_an_uninterrupted_one_does(corpora: Path, tmp_path: Path):
-    model = MODELS[0]
-
-    def said(output: Path) -> list[str]:
-        found = [one for one in (output / "stdout.txt").read_text().splitlines() if one.startswith("epoch ")]
-        return [one.partition("time left")[0] for one in found]
-
-    words = "--epochs 4 --epochs-per-checkpoint 2 --validation-interval 1".split()
-    with without_samples():
-        model.train(corpora, tmp_path / "whole", *words)
-        model.train(corpora, tmp_path / "parts", *words, "--epochs-this-job", "2")
-        model.train(corpora, tmp_path / "parts", *words, "--resume")
-    assert said(tmp_path / "parts") == said(tmp_path / "whole") != []
-    histories = [load_checkpoint(model.checkpoint(tmp_path / run, 4)).training["history"] for run in ("whole", "parts")]
-    drop = [[{k: v for k, v in one.items() if not k.endswith("took")} for one in history] for history in histories]
-    assert drop[0] == drop[1] and len(drop[0]) == 4
 
 
 def test_a_misfit_is_how_far_the_path_is_behind_the_best_token_of_each_frame():
