@@ -123,10 +123,14 @@ def naming_errors(where: str, *, error: type[InputError] = InputError) -> Iterat
 
 
 def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:
-    """One line for each field in which two configs of the same class differ, empty when they are equal."""
-    left, right = to_plain(first), to_plain(second)
-    return [
-        f"{name}: {shown(left[name])} ({names[0]}), {shown(right[name])} ({names[1]})"
-        for name in left
-        if left[name] != right[name]
-    ]
+    """One line for each value in which two configs of the same class differ, empty when they are equal."""
+    left, right = _leaves(to_plain(first)), _leaves(to_plain(second))
+    pairs = ((path[1:], left.get(path), right.get(path)) for path in left | right)
+    return [f"{path}: {shown(one)} ({names[0]}), {shown(two)} ({names[1]})" for path, one, two in pairs if one != two]
+
+
+def _leaves(value: Any, path: str = "") -> dict[str, Any]:
+    """Return the values in nested dicts by their paths: ``.discriminators.mpd_periods``."""
+    if not isinstance(value, dict):
+        return {path: value}
+    return {key: leaf for name, one in value.items() for key, leaf in _leaves(one, f"{path}.{name}").items()}

@@ -1,17 +1,14 @@
 """How badly transcripts fit their recordings, by a voice's aligner."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from common.checkpoints.loading import load_networks, open_checkpoint
-from common.data.batch import join_batches
-from common.data.text_mel import TextMelBatch, TextMelDataset
 from common.data_report.clip import Clip
 from common.errors import OptionError
 from common.files import write_text
@@ -39,20 +36,6 @@ def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Pa
         write_text(path, "".join(f"{line}\n" for line in lines))
         open_dataset = opened.spec.data_function.teacher_forced_dataset
         loaded = open_dataset(dataset, path, networks=networks, **settings)
-        misfits = measure_misfits(network.misfits, loaded)
+        misfits = [value for batch in loaded.plain_batches() for value in network.misfits(batch).tolist()]
     found = {item.index: {"misfit": misfit} for item, misfit in zip(usable, misfits)}
     return [replace(clip, figures=clip.figures | found.get(clip.utterance.index, {})) for clip in clips]
-
-
-def measure_misfits(
-    score: Callable[[TextMelBatch], Tensor], dataset: TextMelDataset, *, batch_size: int = 16
-) -> list[float]:
-    """How badly each transcript fits, in nats a frame, 0 at best; ``score`` takes a batch and returns misfits (B,)."""
-
-    def load(index: int) -> TextMelBatch:  # without pitch and priors, which take longer than all else
-        tokens = dataset.transcripts.inputs(dataset.transcripts[index])
-        return TextMelBatch.of_one(dataset.name(index), tokens, dataset.load_mel(index))
-
-    starts = range(0, len(dataset), batch_size)
-    batches = ([load(index) for index in range(len(dataset))[start : start + batch_size]] for start in starts)
-    return [value for batch in batches for value in score(join_batches(batch)).tolist()]
