@@ -130,7 +130,9 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """Return the values in nested dicts by their paths: ``.discriminators.mpd_periods``."""
+    """Return the values in nested dicts and lists of dicts by their paths: ``.blocks[0].filters``."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return {key: leaf for i, one in enumerate(value) for key, leaf in _leaves(one, f"{path}[{i}]").items()}
     if not isinstance(value, dict):
         return {path: value}
     return {key: leaf for name, one in value.items() for key, leaf in _leaves(one, f"{path}.{name}").items()}
