@@ -1,4 +1,4 @@
-"""What every command line shares: hyphens or underscores in options, device and precision, errors, exit statuses."""
+"""Shared parts of all command lines: the parser, device and precision, errors, and exit statuses."""
 
 import argparse
 import atexit
@@ -7,10 +7,9 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from itertools import pairwise
@@ -23,15 +22,15 @@ from common.options import Option, option, option_of, read_word
 from common.progress import discard_output, print_line
 from common.signals import STOPS, ended_by, raise_stop, stops_handled_by
 
-INFERENCE_LOG = "nvlog_infer.json"  # in the folder of results
-MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
+INFERENCE_LOG = "nvlog_infer.json"  # in the output folder
+MANY_BATCHES = 10  # latencies are printed for more than so many
 MEASURING = "computing and measuring"  # title in --help
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _WRITTEN = {"output", "log_file", "target"}  # destinations of files and folders to write
 
 
 def toolkit_version() -> str:
-    """The version of this toolkit: that of its folder, or of the installed package."""
+    """Return the version of this toolkit, from its folder or the installed package."""
     if not _PROJECT_FILE.is_file():
         return metadata.version("speech-toolkit")
     found = re.search(r'^version = "(.+)"$', read_text(_PROJECT_FILE), re.MULTILINE)
@@ -40,7 +39,7 @@ def toolkit_version() -> str:
 
 @dataclass(frozen=True)
 class ComputingOptions:
-    """The device and the numbers that a command computes on and in."""
+    """The device and the precision of a command."""
 
     cuda: bool = option(False, "use the GPU, or GPUs under torchrun", off=("--cpu",))
     amp: bool = option(False, "mixed precision", variable="AMP", published=("--fp16",))
@@ -57,7 +56,7 @@ class ComputingOptions:
     )
 
 
-# Options of all published toolkits that no longer exist, and why.
+# Options of the published toolkits that no longer exist, with the reply.
 _OF_LAUNCHERS = dict.fromkeys(
     "--world-size --rank --dist-url --group-name --dist-backend --affinity --l2-promote".split(),
     "the launcher says it, as torchrun --nproc-per-node N or numactl do; leave it out",
@@ -65,7 +64,7 @@ _OF_LAUNCHERS = dict.fromkeys(
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
+    """An argument parser that accepts ``--batch_size`` for ``--batch-size``, but no prefixes."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"allow_abbrev": False, "usage": "%(prog)s [options]", **kwargs})
@@ -75,12 +74,11 @@ class ArgumentParser(argparse.ArgumentParser):
             version = f"speech-toolkit {toolkit_version()}, Python {platform.python_version()}"
             self.add_argument("--version", action="version", version=version, help="show the versions and exit")
         self.published: dict[str, str] = {}  # options of the originals, and what replaces them
-        self._words: list[str] = []  # that were parsed last
 
     def answer_published(self, table: Mapping[str, str]) -> None:
-        """Read the options of the originals in ``table``, which --help does not show, when all others have been added.
+        """Add hidden options of the originals; call it after all other options have been added.
 
-        A word without spaces is an alias; anything else says why an option no longer exists.
+        ``table`` maps their names to an option of ours, or to an error message (with spaces) for removed ones.
         """
         known = self._option_string_actions
         declared = ((option_of(action.dest), getattr(action, "declared", None)) for action in self._actions)
@@ -91,7 +89,7 @@ class ArgumentParser(argparse.ArgumentParser):
         self.add_argument("--local-rank", **hidden)  # of torch.distributed.launch; the variable LOCAL_RANK says it too
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        words = self._words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
+        words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
         for word, value in pairwise([*words, ""]):
             name = word.partition("=")[0]
             switch, answer = self._option_string_actions.get(name), self.published.get(name, "")
@@ -108,7 +106,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return namespace, rest
 
     def files_of(self, namespace: argparse.Namespace) -> tuple[list[tuple[str, Path]], list[tuple[str, Path]]]:
-        """What the options name to be written, and to be read, as `check_apart` takes it."""
+        """Return the files that options write, and those that they read, for `check_apart`."""
         named: dict[bool, list[tuple[str, Path]]] = {True: [], False: []}
         for dest, action in {action.dest: action for action in self._actions}.items():
             value = getattr(namespace, dest, None)
@@ -119,38 +117,27 @@ class ArgumentParser(argparse.ArgumentParser):
         return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
-        """End with one line and status 2; an option that does not exist gets the nearest name of one that does."""
-        names = [name for one in self._actions if one.help != argparse.SUPPRESS for name in one.option_strings]
-        unknown = (word.partition("=")[0] for word in self._words if word.startswith("--"))
-        for name in (name for name in unknown if name not in {*self._option_string_actions, *self.published}):
-            if near := nearest_name(name, names):
-                message += f"; {'' if message.startswith(name) else f'{name}: '}did you mean {near}?"
-                break
+        """End with one line and status 2."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
-def nearest_name(name: str, names: Iterable[str]) -> str:
-    """The one of ``names`` that ``name`` is probably a misspelling of, "" if there is none."""
-    return next(iter(get_close_matches(name, list(names), n=1, cutoff=0.8)), "")
-
-
 def _hyphenate(word: str) -> str:
-    """``--batch_size=8`` -> ``--batch-size=8``; values and positional words are left alone."""
+    """Replace underscores in an option's name: ``--batch_size=8`` -> ``--batch-size=8``."""
     return re.sub("^--[^=]*", lambda name: name[0].replace("_", "-"), word)
 
 
 def names_given(argv: Sequence[str] | None) -> set[str]:
-    """The options that a command line gives, with hyphens."""
+    """Return the names of the options on a command line, with hyphens."""
     return {_hyphenate(word).partition("=")[0] for word in (sys.argv[1:] if argv is None else argv)}
 
 
 def run(main: Callable[[], int | None], *, teardown: bool = True) -> NoReturn:
-    """Run a command's ``main`` and exit: what goes wrong is one line and status 1 (2 for options), no traceback.
+    """Run a command's ``main`` and exit. Errors are one line and status 1 (2 for options), without a traceback.
 
-    A signal that ends it is one line and 128 + its number. Where the reader of the output went away, as with
-    ``| head``, the status is 141. Without ``teardown`` no modules are destroyed: PyTorch's take 0.4 s and 120 MB.
+    A signal ends it with one line and status 128 + its number. If the reader of the output is gone, as with ``| head``,
+    the status is 141. Without ``teardown``, modules aren't destroyed, which takes PyTorch 0.4 s and 120 MB.
     """
-    # Idle threads sleep after 50 us, not 10 ms: on a busy machine the same work takes a third of the processor time.
+    # Idle threads sleep after 50 us, not 10 ms, which saves two thirds of the processor time on a busy machine.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # read when PyTorch is imported
     with stops_handled_by(raise_stop):
         try:
@@ -164,7 +151,7 @@ def run(main: Callable[[], int | None], *, teardown: bool = True) -> NoReturn:
             status = int(error.code or 0)
         except KeyboardInterrupt as stop:
             line, status = ended_by(stop)
-            if os.environ.get("LOCAL_RANK", "0") == "0":  # others of torchrun are ended by the same signal
+            if os.environ.get("LOCAL_RANK", "0") == "0":  # the same signal ends torchrun's other processes
                 print(line, file=sys.stderr)
         except Exception as error:
             if isinstance(error.__cause__ or error, BrokenPipeError):
@@ -174,8 +161,8 @@ def run(main: Callable[[], int | None], *, teardown: bool = True) -> NoReturn:
                 line, status = line_and_status(error)
                 print(f"error: {line}", file=sys.stderr)
     if os.environ.get("WORLD_SIZE", "1") != "1":
-        # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
-        # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
+        # If a thread of torch.distributed needs the interpreter during teardown, the process aborts, and torchrun
+        # reports a failed run. All files are closed, so nothing is left to do.
         os._exit(status)
     if not teardown:
         atexit._run_exitfuncs()  # ends processes of the multiprocessing module, and closes logs

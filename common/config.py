@@ -1,4 +1,4 @@
-"""How audio became mels, stored in every checkpoint, and configs as plain types."""
+"""The audio configuration, stored in every checkpoint, and conversion of configs to and from plain types."""
 
 import json
 import math
@@ -16,7 +16,7 @@ _once = cache(lambda adapter, kind: adapter(kind))  # pydantic's reader of a cla
 
 @dataclass(frozen=True)
 class AudioConfig:
-    """The one description of a mel-spectrogram; two models fit when theirs are equal.
+    """The description of a mel-spectrogram; two models fit each other if theirs are equal.
 
     ``framing`` is ``centered`` (reflect-padded by filter_length / 2 on both sides, 1 + T // hop frames, as
     Tacotron 2's) or ``aligned`` (reflect-padded by (filter_length - hop) / 2, T // hop frames, magnitude with
@@ -53,31 +53,28 @@ class AudioConfig:
 
 
 class Architecture:
-    """Base of every model's ``ModelConfig``: what other code asks of one.
-
-    A model of several speakers has a field ``n_speakers``.
-    """
+    """Base of every model's ``ModelConfig``; a model with several speakers has a field ``n_speakers``."""
 
     @property
     def sees_padding(self) -> str | None:
-        """The setting that makes the loss depend on padding; None: there is none."""
+        """The setting that makes the loss depend on padding, or None."""
         return None
 
     @property
     def has_aligner(self) -> bool:
-        """Whether the network has ``misfits(batch)``: how badly transcripts fit their recordings, (B,)."""
+        """Whether the network has ``misfits(batch)``, which returns how badly transcripts fit recordings (B,)."""
         return False
 
     @property
     def list_columns(self) -> str:
-        """The columns of its lists, as scripts/prepare_dataset.sh has them in the names of lists."""
+        """The columns of its lists, as in the file names of scripts/prepare_dataset.sh."""
         return "audio_text"
 
 
 def audio_preset(sampling_rate: int) -> AudioConfig:
-    """What mel-spectrograms of that rate usually are: windows of about 50 ms every 12 ms, and all of the band.
+    """Return the usual mel-spectrogram of a sampling rate: windows of about 50 ms every 12 ms, over the whole band.
 
-    Up to 22050 Hz FastPitch, Tacotron 2 and HiFi-GAN were published with fmax 8000 Hz; wider bands have no such rule.
+    At 16 to 32 kHz, fmax is 8000 Hz, as in the published FastPitch, Tacotron 2 and HiFi-GAN.
     """
     if sampling_rate < 16000:
         hop = max(16, 16 * round(sampling_rate * 0.00075))  # a product of small factors, as vocoders need
@@ -93,19 +90,15 @@ def audio_preset(sampling_rate: int) -> AudioConfig:
 
 
 def to_plain(config: Any) -> dict[str, Any]:
-    """A frozen config as a dict of plain types with lists instead of tuples, as in checkpoints and JSON files."""
+    """Return a config as a dict of plain types, with lists instead of tuples, as in checkpoints and JSON files."""
     return dict(json.loads(json.dumps(asdict(config))))
 
 
 def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] = InputError) -> Any:
-    """A dataclass of class ``kind`` from plain types, as a file holds them: lists for tuples, dicts for dataclasses.
+    """Make a dataclass from plain types, with lists for tuples and dicts for dataclasses; missing fields are defaults.
 
-    Fields have the values of their types alone: a bool is no number, a whole number is also a fraction. Absent fields
-    have their defaults.
-
-    Raises:
-        InputError: a field is unknown, missing, of another type or a value that the class refuses; of the type
-            ``error``, one line that begins with ``where``, a file, and names the field.
+    Types are strict: a bool is no number, but an int is a float. Raises an InputError of type ``error``, which begins
+    with ``where`` and names the field, if one is unknown, missing, of another type or refused by the class.
     """
     from pydantic import TypeAdapter, ValidationError  # imported here, as few commands need it before they load a model
 
@@ -122,7 +115,7 @@ def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] =
 
 @contextmanager
 def naming_errors(where: str, *, error: type[InputError] = InputError) -> Iterator[None]:
-    """Begin the messages of InputErrors with ``where``, what holds the wrong values; raise them as ``error``."""
+    """Begin the messages of InputErrors in the block with ``where``, and raise them as ``error``."""
     try:
         yield
     except InputError as found:
@@ -137,7 +130,7 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """The values within nested dicts and lists of them, by their paths: ``.blocks[0].filters``."""
+    """Return the values in nested dicts and lists of dicts by their paths: ``.blocks[0].filters``."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return {key: leaf for i, one in enumerate(value) for key, leaf in _leaves(one, f"{path}[{i}]").items()}
     if not isinstance(value, dict):

@@ -1,9 +1,7 @@
-"""Processes that work together: who they are, and what they exchange."""
+"""Distributed processes: their ranks, and exchanges between them."""
 
-import ctypes
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,12 +18,11 @@ from common.precision import check_cuda
 from common.progress import progress
 from common.signals import stops_handled_by
 
-_TIMEOUT = timedelta(minutes=10)  # of an update's exchange, at which all processes arrive at about the same time
-_HOST_TIMEOUT = timedelta(minutes=30)  # of what the host shares: some processes measure or write for long meanwhile
-# Where an exchange of GPUs fails or takes too long, NCCL gives it up and the next one raises; by default it would end
-# the process from another thread, without a line of ours.
+_TIMEOUT = timedelta(minutes=10)  # of exchanges within updates, which all processes reach at about the same time
+_HOST_TIMEOUT = timedelta(minutes=30)  # of exchanges over the host, where some processes measure or write for long
+# After a failed or late exchange, NCCL lets the next one raise; by default it ends the process from another thread,
+# without our error message.
 _RAISE_LATER = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "2"}
-_PR_SET_PDEATHSIG = 1  # Linux, prctl.h: a signal to get when the parent ends
 
 # (n_items, compute, description) -> results of items 0 to n_items - 1, as of `Ranks.gather_over`
 Gather = Callable[[int, Callable[[Sequence[int]], Iterator[Any]], str], list[Any]]
@@ -33,26 +30,26 @@ Gather = Callable[[int, Callable[[Sequence[int]], Iterator[Any]], str], list[Any
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process's place among those that work together, and its device."""
+    """This process's rank, the number of processes, and its device."""
 
     rank: int = 0
     world_size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    host: dist.ProcessGroup | None = None  # over which the host shares what is not on the device
+    host: dist.ProcessGroup | None = None  # for exchanges of Python objects
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the one process that logs and saves."""
+        """Whether this process logs and saves."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
-        """Sum of a tensor over all processes, in place; every process receives it."""
+        """Sum a tensor over all processes, in place."""
         if self.world_size > 1:
             dist.all_reduce(tensor)
         return tensor
 
     def gather(self, value: Any) -> list[Any]:
-        """Every process's picklable ``value``, in order of rank."""
+        """Return every process's picklable ``value``, in order of rank."""
         if self.world_size == 1:
             return [value]
         values = [None] * self.world_size
@@ -62,9 +59,9 @@ class Ranks:
     def gather_over(
         self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Any]], description: str
     ) -> list[Any]:
-        """Results of items 0 to ``n_items`` - 1, of which each process computes every world-size-th, in order.
+        """Return the results of items 0 to ``n_items`` - 1, in order; each process computes every world-size-th.
 
-        ``compute`` yields those of the indices that it is given.
+        ``compute`` yields the results of the indices that it is given.
         """
         own = range(n_items)[self.rank :: self.world_size]
         watched = progress(compute(own), total=len(own), desc=description, unit="utterances", enabled=self.is_main)
@@ -80,11 +77,11 @@ class Ranks:
 
 @contextmanager
 def processes(*, cuda: bool) -> Iterator[Ranks]:
-    """Join the processes that ``torchrun`` started, or be the only one, until the block is left.
+    """Join the processes that ``torchrun`` started, if it did, within the block.
 
     Raises:
         OptionError: ``--cuda`` without a usable GPU, or more processes than GPUs on this machine.
-        InputError: the processes do not find each other, or another one has ended in the middle of the work.
+        InputError: the processes don't find each other, or another one has ended.
     """
     world_size, rank, local_rank = _from_torchrun("WORLD_SIZE", 1), _from_torchrun("RANK"), _from_torchrun("LOCAL_RANK")
     device, host = torch.device("cpu"), None
@@ -95,9 +92,8 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
         device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if world_size > 1:
-        _end_with_parent()
         try:
-            with stops_handled_by(signal.SIG_DFL):  # it waits in C, where handlers of Python do not run
+            with stops_handled_by(signal.SIG_DFL):  # it waits in C, where Python's handlers don't run
                 os.environ |= {**_RAISE_LATER, **os.environ}
                 backend, bound = ("nccl", device) if cuda else ("gloo", None)
                 dist.init_process_group(backend, timeout=_TIMEOUT, device_id=bound)
@@ -115,24 +111,18 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
         ) from error
     finally:
         if dist.is_initialized():
-            # Threads of Gloo free the tensors of the last collective, for which they need the interpreter: they would
-            # wait for this thread for ever, which waits for them.
+            # Gloo's threads need the interpreter to free the last collective's tensors, and this thread would hold it
+            # while it waits for them.
             time.sleep(0.1)
             dist.destroy_process_group()
 
 
-def _end_with_parent() -> None:
-    """Let this process end with torchrun, which does not end its processes where it is killed."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
 def own_cores() -> int:
-    """This process's share of the cores that it and its neighbours on this machine may use."""
+    """Return this process's share of the usable cores of this machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // _from_torchrun("LOCAL_WORLD_SIZE", 1))
 
 
 def _from_torchrun(name: str, default: int = 0) -> int:
-    """A number that ``torchrun`` or Slurm's scripts set."""
+    """Return a number that ``torchrun`` or Slurm's scripts set."""
     return int(os.environ.get(name, default))

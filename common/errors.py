@@ -36,7 +36,7 @@ def check_choice(name: str, value: str | None, choices: Collection[str]) -> None
 
 
 def shown(value: Any, *, longest: int = _LONGEST_SHOWN) -> str:
-    """A value of someone else's for a message: as `repr`, shortened; tensors are described by shape and type."""
+    """Return a short `repr` of a value for a message; tensors are described by shape and type."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"a {type(value).__name__} {tuple(value.shape)} of {str(value.dtype).removeprefix('torch.')}"
     text = repr(str(value) if isinstance(value, PurePath) else value)
@@ -44,18 +44,12 @@ def shown(value: Any, *, longest: int = _LONGEST_SHOWN) -> str:
 
 
 def reason(error: Exception) -> str:
-    """What another library's error says, in one line: its kind, and its message shortened."""
+    """Return another library's error in one line: its type, and its message shortened."""
     return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether memory has run out: Python's or NumPy's, PyTorch's of a GPU, or that of a CPU."""
-    is_torch = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
-    return isinstance(error, MemoryError) or is_torch
-
-
 def line_and_status(error: Exception) -> tuple[str, int]:
-    """What a command says of ``error`` in one line, and its exit status; raises what is a fault of ours."""
+    """The line that a command prints for an error, and its exit status; raises errors that are bugs of ours."""
     if isinstance(error, InputError):
         return " ".join(str(error).split()), 2 if isinstance(error, OptionError) else 1
     if isinstance(error, OSError):
@@ -63,7 +57,8 @@ def line_and_status(error: Exception) -> tuple[str, int]:
         return f"{place}cannot be read or written ({error.strerror or error})", 1
     if isinstance(error, ModuleNotFoundError) and error.name and find_spec(error.name.partition(".")[0]) is None:
         return f"this needs the package {error.name}, which is not installed: pip install -r requirements.txt", 1
-    if is_out_of_memory(error):
+    is_torch = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
+    if is_torch or isinstance(error, MemoryError):
         return "out of memory: use smaller batches, fewer --num-workers, or shorter clips", 1
     if isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker"):
         hint = "is the memory full? run the same command again (a training with --resume), or with fewer --num-workers"
@@ -72,5 +67,5 @@ def line_and_status(error: Exception) -> tuple[str, int]:
 
 
 def at(where: str) -> str:
-    """The place of an error, such as ``list.txt:7``, in brackets at the end of its message; "" for an unknown one."""
+    """Return the place of an error, such as ``list.txt:7``, in parentheses for the end of its message, or ""."""
     return f" ({where})" if where else ""

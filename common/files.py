@@ -1,11 +1,10 @@
-"""Atomic writes of files, and readers that name the file which cannot be read."""
+"""Atomic writes, and readers whose errors name the file."""
 
 import codecs
 import fcntl
 import hashlib
 import json
 import os
-import platform
 import re
 import stat
 import sys
@@ -23,7 +22,7 @@ _BLOCK = 1 << 20  # bytes
 
 @contextmanager
 def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Whatever keeps ``path`` from being written is one OutputError that names it, with a ``hint`` what to do."""
+    """Turn an OSError in the block into an OutputError that names ``path``, with a ``hint`` what to do."""
     try:
         yield
     except OutputError as error:
@@ -33,36 +32,31 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
 
 
 def make_folder(path: Path, hint: str = "") -> None:
-    """Make a folder and those above it where they are missing; raises as `writing`."""
+    """Make a folder and its parents if they are missing; raises as `writing`."""
     with writing(path, hint):
         path.mkdir(parents=True, exist_ok=True)
 
 
 def lock_folder(folder: Path) -> TextIO:
-    """Let this process alone work into ``folder`` as long as the file that is returned is open.
+    """Lock ``folder`` for this process until the returned file is closed.
 
-    The lock is fcntl's: forked processes do not keep it, and the end of this one releases it, whatever ends it.
-
-    Raises:
-        OutputError: another process has it, which is named; or as `writing`.
+    The lock is fcntl's: forked processes don't inherit it, and it ends with this process. File systems without locks
+    lock nothing. Raises OutputError if another process has the lock, or as `writing`.
     """
     path = folder / ".lock"
     with writing(path):
-        file = path.open("a+", encoding="utf-8")
+        file = path.open("a", encoding="utf-8")
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
-        file.seek(0)
-        raise OutputError(f"{folder}: {file.read()} works into it; stop that one, or choose another folder") from error
+        raise OutputError(f"{folder}: another process writes into it; stop it, or choose another folder") from error
     except OSError:  # a file system without locks
         pass
-    file.truncate(0)
-    print(f"process {os.getpid()} of {platform.node()}", end="", file=file, flush=True)
     return file
 
 
 def check_output_file(path: Path) -> None:
-    """Make a file's folder, and refuse now what could not be written after the work; raises as `write_atomically`."""
+    """Make a file's folder, and check early that the file can be written; raises as `write_atomically`."""
     with writing(path):
         target = _target(path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -74,9 +68,9 @@ def write_atomically(
 ) -> None:
     """Let ``write`` fill a temporary file, then rename it to ``path``, which is the old file or the new one.
 
-    One process writes a given path at a time; ``shared`` lets several do so at once, the last of them wins. A kill can
-    leave ``.<name>.tmp`` behind. ``durable=False`` leaves out the flush to the disk (for thousands of small files): a
-    kill is still harmless, a power cut may lose the newest. Raises as `writing`.
+    With ``shared``, several processes may write the same path at once, and the last one wins. A kill can leave
+    ``.<name>.tmp`` behind. ``durable=False`` skips the flush to the disk, for thousands of small files: a power cut may
+    lose the newest. Raises as `writing`.
     """
     with writing(path):
         target = _target(path)
@@ -93,12 +87,12 @@ def write_atomically(
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             if isinstance(error, RuntimeError) and error.__context__ is not None:
-                raise error.__context__ from None  # what PyTorch's writer hides
+                raise error.__context__ from None  # PyTorch's writer hides it
             raise
 
 
 def _target(path: Path) -> Path:
-    """The file that ``path`` names, through links; raises OSError for what a renamed file must not replace."""
+    """Return the file that ``path`` names, through links; raises OSError for folders and devices."""
     with suppress(FileNotFoundError):  # path.exists() hides the other errors too, from Python 3.14 on
         if not stat.S_ISREG(path.stat().st_mode):
             raise OSError("a folder or device is there, and no file")
@@ -106,9 +100,9 @@ def _target(path: Path) -> Path:
 
 
 def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = ()) -> None:
-    """Refuse an output that is also an input or another output; folders may be shared.
+    """Raise OptionError if an output is also an input or another output; folders may be shared.
 
-    ``written`` and ``read`` are pairs of a name for messages and a path. Raises an OptionError that names both.
+    ``written`` and ``read`` are pairs of a name for messages and a path.
     """
     names = {os.path.realpath(path): name for name, path in read}
     for name, path in written:
@@ -129,7 +123,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, *, kind: str = "file") -> Any:
-    """Read JSON; a file that is missing or none is an InputError that names it and the place."""
+    """Read JSON; raises InputError, which names the place, if the file is missing or isn't JSON."""
     try:
         return json.loads(read_text(path, kind=kind))
     except json.JSONDecodeError as error:
@@ -139,11 +133,11 @@ def read_json(path: Path, *, kind: str = "file") -> Any:
 
 
 def parse_yaml(text: str, *, where: str) -> Any:
-    """The plain values of a YAML text, which ``where`` names; InputError where it is none, or names anything else."""
+    """Read the plain values of a YAML text; raises InputError, which begins with ``where``, if it has any others."""
     import yaml  # here, as few commands need it
 
     class Loader(yaml.SafeLoader):
-        """Reads 1e-5 as a number, which without a point is a word in YAML 1.1."""
+        """Reads 1e-5, which is a word in YAML 1.1, as a number."""
 
     Loader.add_implicit_resolver(
         "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
@@ -155,17 +149,14 @@ def parse_yaml(text: str, *, where: str) -> Any:
 
 
 def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> None:
-    """Refuse a path of no file of that ``kind``, but a folder, or a pipe, whose reader would wait for its writer.
-
-    Raises InputError of the type ``error``, with ``where`` (``list.txt:7``).
-    """
+    """Raise an InputError of type ``error``, with ``where`` (``list.txt:7``), if a path is no regular file."""
     if not path.is_file():
         found = f"a folder, expected a {kind}" if path.is_dir() else f"no such {kind}"
         raise error(f"{path}: {found}{at(where)}")
 
 
 def read_text(path: Path, *, kind: str = "file") -> str:
-    """The text of a file, or of standard input for ``-``, in UTF-8 or marked UTF-16; InputError where it is none."""
+    """Read the text of a file, or of standard input for ``-``, in UTF-8, or UTF-16 with a byte order mark."""
     if path != Path("-"):
         check_file(path, kind=kind)
     data = sys.stdin.buffer.read() if path == Path("-") else path.read_bytes()
@@ -180,12 +171,12 @@ def read_text(path: Path, *, kind: str = "file") -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of UTF-8 text; raises as `read_text`."""
+    """Read lines of text; raises as `read_text`."""
     return read_text(path).removesuffix("\n").split("\n")  # splitlines() would split at characters of texts too
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file's contents, 64 hexadecimal digits."""
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):

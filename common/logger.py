@@ -1,4 +1,4 @@
-"""The run's log: DLLogger's stream of JSON lines in a file, and its readable lines on stdout."""
+"""The log of a run: DLLogger's JSON lines in a file, and its readable lines on stdout."""
 
 import json
 import time
@@ -11,49 +11,49 @@ from common.errors import InputError
 from common.files import make_folder, read_text, writing
 from common.progress import print_line
 
-PREFIX = "DLLL "  # opens every line of the JSON stream
+PREFIX = "DLLL "  # of every line of the JSON log
 _HINT = "; choose another --log-file"
 Step = tuple[int, ...]  # (epoch, iteration, iterations an epoch), (epoch,) for its summary, () for the run's
 
 
 class Logger:
-    """Writes one run's log; on ranks that are not ``enabled`` it does nothing.
+    """Writes a run's log; does nothing unless ``enabled``.
 
-    Each line of the JSON stream is ``DLLL`` and an object with ``timestamp`` and ``elapsedtime`` in seconds, ``type``
+    Each line of the JSON log is ``DLLL`` and an object with ``timestamp`` and ``elapsedtime`` in seconds, ``type``
     (``LOG`` or ``METADATA``), and ``step`` and ``data``, or ``metric`` and ``metadata``. ``step`` is ``"PARAMETER"``
     for the options of a run. Numbers that are not finite are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
-    The file is opened for each line and appended to, so that neither a kill nor a resumed run loses what was logged.
+    Each line is appended to the file at once, so that neither a kill nor a resumed run loses any.
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
-        """``json_path`` is the stream's file (None: no file).
+        """``json_path`` is the file of the JSON log, if any.
 
-        What cannot be written to it raises OutputError, and InputError where it is no log: a recording, a list.
+        Raises OutputError if it can't be written, and InputError if it exists and isn't a log.
         """
         self.stdout = stdout and enabled
-        self.metrics: dict[str, dict[str, str]] = {}  # name, format and unit of the figures that stdout shows
+        self.metrics: dict[str, dict[str, str]] = {}  # name, format and unit of the figures on stdout
         self.started = time.time()
         self._path = json_path if enabled else None
         if self._path is not None:
             make_folder(self._path.parent, _HINT)
             self._append(self._path, "")
             if self._path.is_file() and not _is_log(self._path):
-                raise InputError(f"{self._path}: holds something else than a run's log{_HINT}")
+                raise InputError(f"{self._path}: exists, and is not a run's log{_HINT}")
 
     def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "") -> None:
-        """Let stdout show a figure after its ``name``, which may be empty: ``lrate 3.16e-06``, ``3092.31 frames/s``."""
+        """Show a figure on stdout after its ``name``, which may be empty: ``lrate 3.16e-06``, ``3092.31 frames/s``."""
         self.metrics[metric] = {"name": name, "format": format, "unit": unit}
         self._write("METADATA", {"metric": metric, "metadata": self.metrics[metric]})
 
     def parameter(self, **values: Any) -> None:
-        """Log the run's options or facts about it."""
+        """Log the run's options."""
         self._write("LOG", {"step": "PARAMETER", "data": _plain(values)})
         if self.stdout:
             parts = [f"{name} {_plain(value)}" for name, value in values.items()]
             print_line(f"DLL {_now()} - {' | '.join(['PARAMETER', *parts])}")
 
     def log(self, step: Step, data: dict[str, Any], *, stdout: bool = True) -> None:
-        """Log the figures ``data`` of ``step``, on stdout too those with metadata, unless ``stdout`` is False."""
+        """Log the figures ``data`` of ``step``; with ``stdout``, print those with metadata."""
         data = {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}
         self._write("LOG", {"step": list(step), "data": _plain(data)})
         if not (stdout and self.stdout):
@@ -79,13 +79,13 @@ class Logger:
 
 
 def _is_log(path: Path) -> bool:
-    """Whether a file is empty or begins as logs do."""
+    """Whether a file is empty or begins like a log."""
     with path.open("rb") as file:
         return file.read(len(PREFIX)) in (b"", PREFIX.encode())
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON stream in order, without lines that a kill cut short; raises InputError as `read_text`."""
+    """Read the objects of a JSON log, without lines that a kill cut short; raises InputError as `read_text`."""
     records = []
     for line in read_text(path).split("\n"):
         with suppress(json.JSONDecodeError):
@@ -94,7 +94,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options and figures of the last run of a log, the later of two figures of one name; raises as `read_log`."""
+    """Read the options and the last figures of the last run in a log; raises as `read_log`."""
     options: dict[str, Any] = {}
     figures: dict[str, Any] = {}
     for record in read_log(path):
@@ -110,6 +110,6 @@ def _now(seconds: float | None = None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """``value`` as strict JSON can hold it: a scalar of a tensor is a number, one that is not finite a string."""
+    """Convert a value to strict JSON: scalar tensors to numbers, and numbers that are not finite to strings."""
     text = json.dumps(value, default=lambda one: one.item() if hasattr(one, "item") else str(one))
     return json.loads(text, parse_constant=str)

@@ -1,18 +1,15 @@
-"""Options declared once, as fields of frozen dataclasses in the rooms and packages that act on them.
+"""Options, declared once as fields of frozen dataclasses in the rooms and packages that use them.
 
-What is to be known of an option beside its name, type and default stands in its `option`: the command line, variables
-of scripts, checks of values from files, ``--help``, docs/OPTIONS.md and docs/MIGRATING.md come from it. PyTorch is not
-imported here, nor by modules that declare options: ``--help`` answers at once.
+The command line, variables of scripts, checks of values from files, ``--help``, docs/OPTIONS.md and docs/MIGRATING.md
+come from these declarations. Neither this module nor those that declare options import PyTorch, so that ``--help`` is
+fast.
 """
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import partial
-from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
@@ -21,12 +18,12 @@ from common.errors import InputError, OptionError, shown
 
 @dataclass(frozen=True)
 class Option:
-    """What is to be known of an option; ranges are of numbers, and of each one of several."""
+    """The declaration of an option; ranges apply to numbers, one or several."""
 
     help: str
     names: tuple[str, ...] = ()  # further ones, such as -bs
-    section: str | None = None  # title in --help, or "title: what it is about"
-    published: tuple[str, ...] = ()  # options (--lr) and variables (LR) of the originals that are read as this one
+    section: str | None = None  # title in --help, or "title: description"
+    published: tuple[str, ...] = ()  # options (--lr) and variables (LR) of the originals that are aliases
     variable: str | None = None  # of the scripts
     least: float = -math.inf
     most: float = math.inf
@@ -34,19 +31,19 @@ class Option:
     below: float = math.inf
     odd: bool = False
     choices: Collection[str] | None = None
-    words: Mapping[str, Any] = field(default_factory=dict)  # words that stand for values, such as all for None
+    words: Mapping[str, Any] = field(default_factory=dict)  # words for values, such as all for None
     metavar: str | None = None
-    const: Any = None  # value where the option is given without one
-    negatable: bool = False  # a switch has its --no-..., as those have that are on by default
+    const: Any = None  # value if the option is given without one
+    negatable: bool = False  # a switch has a --no-... form, as those that are on by default
     off: tuple[str, ...] = ()  # further names of --no-...
     empty: bool = False  # several values may also be none
-    adds_up: bool = False  # several values, which those of the same option that is given again follow
+    adds_up: bool = False  # values of a repeated option are appended
     required: bool = False
     writes: bool = False  # the path is of a file or folder to write
-    read: Callable[[str], Any] | None = None  # reads a word, where the type does not say how; raises InputError
+    read: Callable[[str], Any] | None = None  # parses a word, instead of the type; raises InputError
 
     def problem(self, value: Any) -> str | None:
-        """What is expected in place of ``value``, None if it is in the range."""
+        """Return what is expected instead of ``value``, None if it is valid."""
         if value is None or value in self.words.values():
             return None
         if self.choices is not None and value not in self.choices:
@@ -57,7 +54,7 @@ class Option:
         return None if is_inside and not (self.odd and value % 2 == 0) else self.range_of(type(value))
 
     def range_of(self, kind: type) -> str:
-        """Numbers of ``kind`` that are in the range, in words."""
+        """Describe the range of numbers of ``kind``."""
         bounds = (("of at least", self.least), ("above", self.above), ("at most", self.most), ("below", self.below))
         limits = " and ".join(f"{words} {bound:g}" for words, bound in bounds if math.isfinite(bound))
         return f"{'an odd' if self.odd else 'a whole' if kind is int else 'a'} number {limits}".rstrip()
@@ -71,19 +68,18 @@ def option(default: Any, help: str, **known: Any) -> Any:
 def group(kind: type, section: str | None = None, *, by_name: bool = False) -> Any:
     """A field that holds a dataclass of further options, in ``--help`` below the title ``section`` if there is one.
 
-    With ``by_name`` it holds a dict of the values that are given; what is left out is that of another instance, such
-    as a checkpoint's.
+    With ``by_name``, it holds a dict of the given values only; others come from elsewhere, such as a checkpoint.
     """
     return field(default_factory=dict if by_name else kind, metadata={"group": (kind, section, by_name)})
 
 
 def declared(one: Field) -> Option | None:
-    """The option that a dataclass's field is, if it is one."""
+    """Return the declaration of a field, if it is an option."""
     return one.metadata.get("option")
 
 
 def option_of(name: str) -> str:
-    """The option that sets the field ``name``: ``batch_size`` -> ``--batch-size``."""
+    """Return the name of a field's option: ``batch_size`` -> ``--batch-size``."""
     return "--" + name.replace("_", "-")
 
 
@@ -95,10 +91,10 @@ def add_options(
     without: Collection[str] = (),
     title: str | None = None,
 ) -> None:
-    """Add the options of a dataclass, those of its groups below their titles.
+    """Add the options of a dataclass and its groups.
 
-    ``defaults`` are values in place of the declared ones, by the names of fields; fields ``without`` are left out.
-    ``title`` is that of options without a section.
+    ``defaults`` replace declared defaults by field name; fields in ``without`` are left out. ``title`` is for options
+    without a section.
     """
     defaults = defaults or {}
     for one in fields(kind):
@@ -119,14 +115,14 @@ def add_options(
 
 
 def words_of_value(value: Any) -> str:
-    """A value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
+    """Return a value as on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
     if not isinstance(value, tuple | list):
         return str(value)
     return " ".join(",".join(map(str, one)) if isinstance(one, tuple | list) else str(one) for one in value)
 
 
 def _section_of(parser: argparse._ActionsContainer, section: str | None) -> argparse._ActionsContainer:
-    """The group of options with the title that ``section`` begins with; it is made when it is first asked for."""
+    """Return the parser's group for a section, which is made at the first use."""
     if section is None:
         return parser
     title, _, about = section.partition(": ")
@@ -143,7 +139,8 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         alone = default is False and not known.negatable
         given["action"] = "store_true" if alone else argparse.BooleanOptionalAction
     else:
-        given |= {"type": partial(read_word, kind=kind, known=known), "metavar": known.metavar}
+        one_of = replace(known, words={}) if several else known  # words for several values are for variables only
+        given |= {"type": partial(read_word, kind=kind, known=one_of), "metavar": known.metavar}
         if default not in (None, (), MISSING) and "default" not in known.help:
             given["help"] += " (default: %(default)s)"
         if known.choices is not None and not known.words:
@@ -153,8 +150,6 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
             given["default"] = list(default) if isinstance(default, tuple) else default
             if known.adds_up:
                 given |= {"action": "extend", "default": list(default or ())}
-            elif kind is not Path:
-                given |= {"action": _StoreSeveral, "type": partial(_read_words, kind=kind, known=known)}
         elif known.const is not None:
             given |= {"nargs": "?", "const": known.const}
     names = sorted((option_of(name), *known.names), key=lambda one: one.startswith("--"))
@@ -168,27 +163,8 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         parser.add_argument(*known.off, dest=name, help=f"without {option_of(name)}", **off)
 
 
-class _StoreSeveral(argparse.Action):
-    """Stores several values: a word for each, or one word for all."""
-
-    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        if len(values) > 1 and any(isinstance(one, list) for one in values):
-            raise argparse.ArgumentError(self, "expected one value a word, or all in one word")
-        setattr(namespace, self.dest, values[0] if values and isinstance(values[0], list) else values)
-
-
-def _read_words(text: str, kind: type, known: Option) -> Any:
-    """The value that a word stands for, or a list where it is all values: ``[8, 8, 2]`` as in the originals."""
-    if text.lower() in known.words:
-        return list(known.words[text.lower()])
-    with suppress(json.JSONDecodeError):
-        if text.startswith("["):
-            return [read_word(word, kind, known) for word in words_of_value(json.loads(text)).split()]
-    return read_word(text, kind, known)
-
-
 def _type_of(hint: Any) -> tuple[type, bool]:
-    """The type of one value of a field, and whether it holds several: ``tuple[int, ...] | None`` -> int, True."""
+    """Return the type of a field's values, and whether it has several: ``tuple[int, ...] | None`` -> int, True."""
     choices = [one for one in get_args(hint) if one is not NoneType]
     if NoneType in get_args(hint):
         return _type_of(choices[0])
@@ -196,7 +172,7 @@ def _type_of(hint: Any) -> tuple[type, bool]:
 
 
 def read_word(text: str, kind: type, known: Option) -> Any:
-    """The value that a word of a command line or of a variable stands for; raises OptionError if it is none."""
+    """Parse a word of a command line or a variable; raises OptionError."""
     if text.lower() in known.words:
         return known.words[text.lower()]
     if known.read is not None:
@@ -216,7 +192,7 @@ def read_word(text: str, kind: type, known: Option) -> Any:
 
 
 def read_value(value: Any, hint: Any, known: Option) -> Any:
-    """The value of an option of the type ``hint`` that a JSON file gives; raises as `read_word`."""
+    """Check the value of an option of type ``hint`` in a JSON file; raises as `read_word`."""
     kind, several = _type_of(hint)
     if several:
         return tuple(read_word(word, kind, known) for word in words_of_value(value).split())
@@ -224,7 +200,7 @@ def read_value(value: Any, hint: Any, known: Option) -> Any:
 
 
 def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:
-    """The dataclass ``kind`` with the values of its options; ``others`` are those of fields that are none."""
+    """Make the dataclass ``kind`` from parsed options; ``others`` are values of its other fields."""
     values = dict(others)
     for one in fields(kind):
         if one.name in others:
@@ -245,7 +221,7 @@ def _frozen(value: Any) -> Any:
 
 
 def read_switch(name: str, value: str) -> bool:
-    """The meaning of a variable that is a switch; raises OptionError for any other word."""
+    """Parse a variable that is a switch; raises OptionError."""
     if value.lower() in ("1", "true", "yes", "on"):
         return True
     if value.lower() in ("0", "false", "no", "off"):
@@ -254,16 +230,15 @@ def read_switch(name: str, value: str) -> bool:
 
 
 def variables_of(known: Option) -> list[str]:
-    """The variable of scripts that stands for an option, if there is one, and those of the originals."""
+    """Return the variables that set an option: ours, if it has one, and those of the originals."""
     originals = [one for one in known.published if one[0] != "-"]
     return originals if known.variable is None else [known.variable, *originals]
 
 
 def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
-    """The words of a command line that the set variables of scripts stand for, of the options of ``parser``.
+    """Return the command line that the variables in ``environ`` stand for; empty ones count as unset.
 
-    Variables that are empty are not set. Raises an OptionError that names a variable whose value its option cannot
-    have, or all names of an option that are set and differ.
+    Raises an OptionError that names a variable with an invalid value, or variables of one option that differ.
     """
     words = []
     for action in parser._actions:
@@ -291,7 +266,7 @@ def _words_of_variable(name: str, value: str, action: argparse.Action, known: Op
 
 
 def check_options(values: Any) -> None:
-    """Raise an InputError that names the field if a value of a dataclass's options is out of range."""
+    """Raise an InputError that names the field if the value of an option is invalid."""
     for one in fields(values):
         known, value = declared(one), getattr(values, one.name)
         for item in value if isinstance(value, tuple) else (value,):
@@ -300,7 +275,7 @@ def check_options(values: Any) -> None:
 
 
 def options_of(kind: type) -> Iterator[tuple[str, Any, Option]]:
-    """Name, type and `Option` of each option of a dataclass and of its groups."""
+    """Yield name, type and declaration of each option of a dataclass and its groups."""
     for one in fields(kind):
         if "group" in one.metadata:
             yield from options_of(one.metadata["group"][0])

@@ -1,4 +1,4 @@
-"""How a process computes: device, number formats, kernels and host memory, for training and inference alike."""
+"""How a process computes: device, precision, threads and host memory."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ _M_MMAP_MAX = -4
 
 @dataclass(frozen=True)
 class Precision:
-    """The device that networks run on, and which numbers they compute in."""
+    """The device that networks run on, and their precision."""
 
     cuda: bool = False
     amp_dtype: torch.dtype | None = None  # of autocast; None: float32 throughout
@@ -34,21 +34,21 @@ class Precision:
 
     @property
     def name(self) -> str:
-        """The kind of numbers that most work is done in: ``FP32``, ``TF32``, ``BF16`` or ``FP16``."""
+        """The precision of most work: ``FP32``, ``TF32``, ``BF16`` or ``FP16``."""
         if self.amp_dtype is not None:
             return {torch.bfloat16: "BF16", torch.float16: "FP16"}[self.amp_dtype]
         allowed = self.cuda and torch.get_float32_matmul_precision() != "highest"
         return "TF32" if allowed and torch.cuda.get_device_capability() >= (8, 0) else "FP32"
 
     def autocast(self) -> AbstractContextManager:
-        """The context that networks run in."""
+        """Return the context that networks run in."""
         is_mixed = self.amp_dtype is not None
         return torch.autocast(self.device.type, dtype=self.amp_dtype or torch.bfloat16, enabled=is_mixed)
 
     def cast_weights(self, network: Any) -> None:
-        """Store weights that autocast would cast in each call, for inference, in its numbers, with the same results.
+        """For inference, cast once the weights that autocast would cast in each call, with the same results.
 
-        A module's attribute ``in_float32`` names those of its children whose weights it uses in float32.
+        A module's attribute ``in_float32`` names its children whose weights are used in float32.
         """
         if self.amp_dtype is None or not isinstance(network, nn.Module):
             return
@@ -61,14 +61,11 @@ class Precision:
 
 
 def prepare_computing(computing: ComputingOptions) -> Precision:
-    """Set how this process computes on a GPU, or keeps its memory on a CPU.
-
-    Returns the device and the precision; raises OptionError if there is no usable GPU for ``--cuda``.
-    """
+    """Prepare this process for computing, and return device and precision; raises OptionError without a usable GPU."""
     torch.backends.cudnn.benchmark = computing.cudnn_benchmark
     if computing.cuda:
         check_cuda()
-        avoid_plans_of_attention()
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for each new length of text, which takes tens of ms
         torch.set_float32_matmul_precision("high" if computing.tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = computing.tf32
     else:
@@ -84,48 +81,28 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
     return Precision(computing.cuda, torch.float16 if computing.cuda else None)
 
 
-@contextmanager
-def cudnn_search(*, enabled: bool) -> Iterator[None]:
-    """Let cuDNN try its algorithms for each shape within the block; ``enabled`` False leaves that as options say."""
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = before or enabled
-    try:
-        yield
-    finally:
-        torch.backends.cudnn.benchmark = before
-
-
-def avoid_plans_of_attention() -> None:
-    """Leave attention on a GPU to PyTorch's kernels: cuDNN makes a plan for each new shape, which takes tens of ms.
-
-    Texts and batches have ever new lengths.
-    """
-    torch.backends.cuda.enable_cudnn_sdp(False)
-
-
 def check_cuda() -> None:
-    """Raises OptionError if no GPU can be used."""
+    """Raise OptionError if no GPU can be used."""
     if not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
 
 
 def precision_of_device(device: str) -> Precision:
-    """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one; raises as `check_cuda`."""
+    """Return full precision on "cuda", "cpu", or with "auto" on a GPU if there is one; raises as `check_cuda`."""
     check_choice("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda":
         check_cuda()
     cuda = device != "cpu" and torch.cuda.is_available()
     if cuda:
-        avoid_plans_of_attention()
+        torch.backends.cuda.enable_cudnn_sdp(False)  # as in `prepare_computing`
     return Precision(cuda)
 
 
 def has_bfloat16(*, cuda: bool) -> bool:
-    """Whether the GPU or the processor computes in bfloat16 by instructions of its own.
+    """Whether the GPU or the processor has instructions for bfloat16.
 
-    PyTorch computes in it everywhere, but emulated it takes several times as long as float32. oneDNN's answer alone is
-    not enough: it is yes for every processor with AVX-512. The environment variable CPU_BFLOAT16, true or false, says
-    whether the processor does.
+    Emulated, it takes several times as long as float32. oneDNN answers yes for every processor with AVX-512, so the
+    instructions are looked up. The environment variable CPU_BFLOAT16, true or false, overrides the answer.
     """
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -138,18 +115,17 @@ def has_bfloat16(*, cuda: bool) -> bool:
 
 
 def allow_compiled_shapes(n_shapes: int) -> None:
-    """Let torch.compile make code for so many shapes of one function; beyond 8 it gives up by default."""
+    """Let torch.compile compile a function for so many shapes; by default it gives up after 8."""
     from torch._dynamo import config  # here, as the compiler takes seconds to load
 
-    # Of each shape there is code for training and for validation, and where batches of validation are not full; where
-    # several layers share a function, for each of them.
+    # Each shape is compiled for each of several layers that share a function.
     config.recompile_limit = max(config.recompile_limit, 16 * n_shapes)
     config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 64 * n_shapes)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread within the block: a short sentence takes less time than starting and joining others."""
+    """Compute on one thread within the block: for a short sentence, starting others takes longer."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -161,9 +137,8 @@ def one_thread() -> Iterator[None]:
 def keep_freed_memory() -> bool:
     """Let freed memory serve the next tensors instead of being returned; call it before work on a CPU.
 
-    By default glibc maps each large tensor anew, and the system then clears it page by page on first use, which takes
-    longer than many operations on it. The process keeps its peak memory until it ends. Returns whether the C library
-    could be told so: it is glibc's own setting.
+    By default, glibc maps each large tensor anew, and the system clears its pages on first use, which takes longer than
+    many operations. The process keeps its peak memory until it ends. Returns False if the C library isn't glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     return mallopt is not None and bool(mallopt(_M_MMAP_MAX, 0) and mallopt(_M_TRIM_THRESHOLD, -1))

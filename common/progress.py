@@ -1,7 +1,4 @@
-"""Progress of long jobs: a bar when a terminal watches, a few plain lines when a log file does.
-
-Jobs that show none load no tqdm; where tqdm is not installed, none do.
-"""
+"""Progress of long jobs: a bar of tqdm, if that is installed."""
 
 import os
 import sys
@@ -14,11 +11,11 @@ from typing import Any, Generic, TypeVar
 from common.errors import OutputError
 
 T = TypeVar("T")
-LINE_EVERY_SECONDS = 30.0
+SECONDS_IN_FILES = 30.0  # between the bars of one that is no terminal; quick jobs show none there
 
 
 class Progress(Generic[T]):
-    """The progress of a job that shows none; bars are tqdm's, which have the same methods."""
+    """Shows no progress; has the methods of tqdm's bars."""
 
     def __init__(self, items: Iterable[T] | None = None, *, total: float | None = None) -> None:
         self.items = items
@@ -34,64 +31,41 @@ class Progress(Generic[T]):
         pass
 
     def update(self, n: float = 1) -> None:
-        """``n`` more items are done."""
+        """Count ``n`` more items."""
 
     def set_postfix(self, *, refresh: bool = True, **values: object) -> None:
-        """``values`` are shown behind the bar."""
+        """Show ``values`` behind the bar."""
 
 
 def progress(
     iterable: Iterable[T] | None = None, *, total: int | None = None, desc: str = "", unit: str, enabled: bool = True
 ) -> Progress[T]:
-    """Watch a loop, or a job that reports by ``update``.
+    """Show the progress of a loop, or of a job that reports by ``update``.
 
     Iterate over the result to count items as they pass (``for item in progress(items, desc="mels", unit="clip")``), or
-    open it with ``with`` and call ``update(n)``. ``total`` is taken from ``len(iterable)`` where it has one.
-    ``enabled=False`` (all ranks but the first) shows nothing.
+    open it with ``with`` and call ``update(n)``. ``enabled=False`` (all ranks but the first) shows nothing.
     """
     if not enabled or find_spec("tqdm") is None:
         return Progress(iterable, total=total)
-    is_terminal = sys.stderr.isatty()
-    shown: dict[str, Any] = {"dynamic_ncols": True}
-    if not is_terminal:
-        about = "{desc}{n_fmt}/{total_fmt} {unit}, {elapsed}, {rate_fmt}{postfix}"
-        shown = {"mininterval": LINE_EVERY_SECONDS, "miniters": 1, "bar_format": about}
-    elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
-        shown = {"ncols": 80, "nrows": 24}  # of some containers' terminals, where tqdm would draw an empty bar
     from tqdm import tqdm  # here, as one phrase is spoken without a bar
 
-    bar: Any = tqdm if is_terminal else _lines(tqdm)
-    return bar(iterable, total=total, desc=desc and f"{desc}: ", unit=unit, **shown)
-
-
-def _lines(tqdm: Any) -> type:
-    """The kind of bar that prints whole lines on stderr: every half minute, and one at the end."""
-
-    class Lines(tqdm):
-        n: float
-        disable: bool
-        monitor_interval = 0  # no thread
-
-        def display(self, msg: str | None = None, pos: int | None = None) -> None:
-            if self.n or self.disable:
-                print(self, file=sys.stderr, flush=True)
-
-        def close(self) -> None:
-            if not self.disable:
-                self.disable = True
-                self.display()
-
-    return Lines
+    shown: dict[str, Any] = {"dynamic_ncols": True}
+    if not sys.stderr.isatty():
+        shown = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
+    elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
+        shown = {"ncols": 80, "nrows": 24}  # some containers' terminals, on which tqdm would draw an empty bar
+    bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", **shown)
+    return bar
 
 
 def warn(line: str) -> None:
-    """Print a warning on stderr; of several processes, which read the same files, the first does."""
+    """Print a warning on stderr, in the first process only, since all read the same files."""
     if os.environ.get("RANK", "0") == "0":
         print(f"warning: {line}", file=sys.stderr)
 
 
 def print_line(text: str, *, end: str = "\n") -> None:
-    """Print a line on stdout, above any bar that stands on the terminal; OutputError if it cannot be written."""
+    """Print a line on stdout, above a bar on the terminal; raises OutputError if it can't be written."""
     bars = sys.modules.get("tqdm") if sys.stderr.isatty() else None
     try:
         with nullcontext() if bars is None else bars.tqdm.external_write_mode(file=sys.stdout):
@@ -102,5 +76,5 @@ def print_line(text: str, *, end: str = "\n") -> None:
 
 
 def discard_output() -> None:
-    """Print nothing more: Python would fail at its end for what is left in the buffer."""
+    """Discard standard output, since Python would fail at exit to flush the rest of the buffer."""
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)

@@ -1,4 +1,4 @@
-"""The one table of models, and how the modules of a model's package are found: by their names."""
+"""The table of models. The modules of a model's package are found by their names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from common.errors import OptionError
 
-# Name that users type -> package. A new model is a folder and a line here.
+# Name on the command line -> package. A new model is a folder and a line here.
 _PACKAGES = {
     "FastPitch": "fastpitch",
     "HiFi-GAN": "hifigan",
@@ -19,7 +19,7 @@ _PACKAGES = {
     "Jasper": "jasper",
     "Harmonic": "harmonic",
 }
-# The modules of every package, and what each one defines. Those of `_OPTIONAL`, and names marked by ?, may be missing.
+# The modules of every package, and what each defines. Modules in `_OPTIONAL` and names marked by ? may be missing.
 MODULES = {
     "config": ("ModelConfig",),
     "arg_parser": ("RECIPE", "TrainingOptions", "InferenceOptions"),  # imports no PyTorch, as `config` does
@@ -35,11 +35,11 @@ _OPTIONAL = ("published_checkpoints", "export")
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model: its name, its role, and the few facts that are needed without PyTorch.
+    """A model's name, role, and the few facts that are needed without PyTorch.
 
-    All else is in the modules of its package (`MODULES`), which are attributes: ``spec.model.build_networks(...)``.
-    Its network fulfills the contract of its role: `common.synthesis.networks.TextToMel`, ``MelToWave`` or
-    ``TextToWave``, or `common.recognition.networks.SpeechToText`.
+    The modules of its package (`MODULES`) are attributes: ``spec.model.build_networks(...)``. Its network implements
+    the class of its role: `common.synthesis.networks.TextToMel`, ``MelToWave`` or ``TextToWave``, or
+    `common.recognition.recognizer.SpeechToText`.
     """
 
     package: str  # its ``__name__``
@@ -47,7 +47,7 @@ class ModelSpec:
     role: str  # generator (text to mel, or to sound), vocoder (mel to sound) or recognizer (speech to text)
     makes_wave: bool = False  # of a generator: it goes from text to sound, and needs no vocoder
     # Of generators
-    phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
+    phrase_columns: tuple[str, ...] = ()  # columns that it reads of a list of phrases besides text: pitch, duration
     recordable: tuple[str, ...] = ()  # methods of its network that --cuda-graphs records where padding changes nothing
     is_teacher: bool = False  # whether its attention gives durations: `TextToMel.teach`
     # Of vocoders
@@ -65,7 +65,7 @@ class ModelSpec:
         return importlib.import_module(f"{self.package}.{module}")
 
     def find(self, module: str, name: str) -> Any:
-        """What a module of the package defines as ``name``; None where there is no such module or name."""
+        """Return what a module of the package defines as ``name``; None if there is no such module or name."""
         if importlib.util.find_spec(f"{self.package}.{module}") is None:
             return None
         return getattr(getattr(self, module), name, None)
@@ -77,12 +77,12 @@ class ModelSpec:
 
 
 def available_models(role: str | None = None) -> list[str]:
-    """Names of the models; with ``role`` of those alone that have it."""
+    """Return the names of the models, or of those with ``role``."""
     return [name for name in _PACKAGES if role is None or get_model(name).role == role]
 
 
 def get_model(name: str) -> ModelSpec:
-    """The model of that name; raises OptionError where there is none."""
+    """Return the model of that name; raises OptionError if there is none."""
     if name not in _PACKAGES:
         raise OptionError(f"model {name!r}: expected one of {', '.join(_PACKAGES)}")
     return importlib.import_module(_PACKAGES[name]).MODEL

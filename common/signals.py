@@ -1,4 +1,4 @@
-"""Asking a command to end: most do at once, a long job finishes what it is doing and saves."""
+"""Signals that ask a command to end: most end at once, long jobs save first."""
 
 import signal
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a com
 
 
 def ended_by(error: KeyboardInterrupt) -> tuple[str, int]:
-    """The message for a command that a signal ended, and its exit status."""
+    """Return the message and the exit status of a command that a signal ended."""
     number = error.args[0] if error.args else signal.SIGINT
     return "interrupted" if number == signal.SIGINT else f"stopped by {number.name}", 128 + number
 
 
 @contextmanager
 def stops_handled_by(handler: Any) -> Iterator[None]:
-    """Let ``handler`` handle those of ``STOPS`` within the block that are not ignored, as SIGHUP is under ``nohup``."""
+    """Within the block, handle ``STOPS`` by ``handler``, except ignored ones, such as SIGHUP under ``nohup``."""
     before = {number: signal.getsignal(number) for number in STOPS}
     for number, other in before.items():
         if other is not signal.SIG_IGN:
@@ -30,9 +30,9 @@ def stops_handled_by(handler: Any) -> Iterator[None]:
 
 
 def raise_stop(number: int, frame: FrameType | None) -> None:
-    """Raise a KeyboardInterrupt of the signal: Ctrl-C, SIGTERM, or SIGHUP for a closed terminal.
+    """Raise KeyboardInterrupt for Ctrl-C, SIGTERM, or SIGHUP (a closed terminal).
 
-    A second Ctrl-C ends the process at once, without a traceback of what the first one is ending.
+    A second Ctrl-C ends the process at once, without a traceback.
     """
     for one in STOPS:
         signal.signal(one, signal.SIG_DFL if one == signal.SIGINT else signal.SIG_IGN)
@@ -40,9 +40,9 @@ def raise_stop(number: int, frame: FrameType | None) -> None:
 
 
 class StopSignals(ExitStack):
-    """Within the block, the first of ``STOPS`` only sets ``received``; a later Ctrl-C raises, others are ignored.
+    """Within the block, the first of ``STOPS`` sets ``received``; a later Ctrl-C raises, other signals are ignored.
 
-    A closed terminal may hang up twice, and what a script has started gets SIGTERM when the script ends for a signal.
+    A closed terminal may send SIGHUP twice, and a script's child gets SIGTERM when a signal ends the script.
     """
 
     received: signal.Signals | None = None

@@ -1,4 +1,4 @@
-"""How long work takes on a device."""
+"""Measure how long work takes on a device."""
 
 import time
 import timeit
@@ -11,7 +11,7 @@ import torch
 
 @contextmanager
 def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
-    """Append the time of the block's work on a device to ``seconds``, from the end of earlier work to that of this."""
+    """Append the time of the block's work on a device to ``seconds``, not counting earlier work."""
     synchronize = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
     synchronize()
     started = time.perf_counter()
@@ -21,5 +21,5 @@ def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
 
 
 def take_turns(ways: Sequence[Callable[[], object]], turns: int) -> list[list[float]]:
-    """Seconds of each way in each of ``turns``, one way after the other, so that a load on the machine slows all."""
+    """Time each way in each of ``turns``, alternating, so that other load on the machine affects all alike."""
     return [[timeit.timeit(way, timer=time.perf_counter, number=1) for way in ways] for _ in range(turns)]

@@ -1,4 +1,4 @@
-"""Files of torch.save, read without running anything that they name."""
+"""Read files of torch.save without running code in them."""
 
 import io
 import pickle
@@ -21,18 +21,18 @@ from common.files import check_file, write_atomically
 
 _NETWORK_PACKAGES = "glow glow_old waveglow tacotron2 tacotron2_common common model layers".split()
 
-# Of other versions of pickles, kinds of tensors and networks' source code, which end in an error or do not matter.
+# About versions of pickles, kinds of tensors and source code: either an error follows, or it doesn't matter.
 warnings.filterwarnings("ignore", module=r"torch\.serialization|torch\._utils|torch\._weights|common\.torch")
 
 
 def read_torch_file(
     path: Path, *, wanted: str, mapped: bool = False, error: type[InputError] = InputError, where: str = ""
 ) -> Any:
-    """The tensors, numbers, text and plain containers of a file of torch.save, on the CPU.
+    """Read the tensors, numbers, text and plain containers in a file of torch.save to the CPU.
 
-    Networks that are pickled whole become `StoredObject`. ``mapped`` maps the tensors of an archive, so that they are
-    read from the disk when they are used. ``wanted`` says what file is expected, ``where`` who names it. Raises
-    InputError, of the type ``error``, if the file is damaged or names anything else.
+    Pickled networks become `StoredObject`. With ``mapped``, tensors of an archive are read from the disk when they are
+    used. Raises an InputError of type ``error`` if the file is damaged or names anything else; ``wanted`` describes the
+    expected file, and ``where`` is the place that names it.
     """
     try:
         load = partial(torch.load, path, map_location="cpu", mmap=mapped and zipfile.is_zipfile(path))
@@ -47,16 +47,16 @@ def read_torch_file(
 
 
 class StoredObject:
-    """An object of a class that only the file knows: its state, and no behavior."""
+    """The state of an object whose class is unknown here."""
 
     dump_patches = False  # torch asks this of classes whose source a file holds
     state: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, *arguments: Any) -> None:
-        """An object without state, whatever the class would be called with."""
+        """Ignore the arguments of the original class."""
 
     def __setstate__(self, state: Any) -> None:
-        """Keep the state. A pickle that sets the state of this class itself fails here."""
+        """Keep the state."""
         self.state = state if isinstance(state, dict) else {}
 
 
@@ -73,16 +73,16 @@ _ALLOWED: dict[str, Any] = {  # functions that a pickle may call
 
 
 class _NetworkUnpickler(pickle.Unpickler):
-    """Makes tensors, plain containers and `StoredObject`, and finds nothing else.
+    """Makes tensors, plain containers and `StoredObject` only.
 
-    torch.load(weights_only=True) refuses networks, and legacy files with the source of their classes.
+    torch.load(weights_only=True) refuses pickled networks, and legacy files with the source of their classes.
     """
 
     def find_class(self, module: str, name: str) -> Any:
-        """What stands for a name; UnpicklingError where nothing does."""
+        """Return the replacement of a name; raises UnpicklingError if it has none."""
         full_name = f"{module.replace('__builtin__', 'builtins')}.{name}"
         if full_name in _ALLOWED:
-            return _ALLOWED[full_name].__call__  # which has no attributes that a pickle could set
+            return _ALLOWED[full_name].__call__  # a pickle can't set attributes of it
         if module == "torch" and isinstance(dtype := getattr(torch, name, None), torch.dtype):
             return dtype
         if module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES:
@@ -98,18 +98,18 @@ _PICKLE_MODULE = SimpleNamespace(
 
 
 class _TensorUnpickler(_NetworkUnpickler):
-    """Reads the one pickle of an archive, and the records of numbers that it names."""
+    """Reads the pickle of an archive, and the records of numbers that it names."""
 
     def __init__(self, archive: Any) -> None:
         super().__init__(io.BytesIO(archive.get_record("data.pkl")))
         self._archive = archive
 
     def find_class(self, module: str, name: str) -> Any:
-        """What stands for a name, or for a kind of storage."""
+        """Return the replacement of a name, or a storage type."""
         return StorageType(name) if name.endswith("Storage") else super().find_class(module, name)
 
     def persistent_load(self, saved: Any) -> Any:
-        """The numbers of one record."""
+        """Return the storage with the numbers of a record."""
         _, kind, key, _, count = saved
         record, size = f"data/{key}", count * kind.dtype.itemsize
         if self._archive.get_record_size(record) != size:
@@ -119,41 +119,34 @@ class _TensorUnpickler(_NetworkUnpickler):
 
 
 def read_plain_tensor(path: Path) -> Tensor | None:
-    """The tensor of a file as torch.save writes it today; None for any other file, which `read_torch_file` may read.
+    """Read a tensor as torch.save writes it today; returns None for other files, which `read_torch_file` may read.
 
-    Takes a fifth of torch.load's time, as Python's unpickler is in C. PyTorch 2.11 cannot: it lacks records' sizes.
+    Takes a fifth of torch.load's time, since Python's unpickler is in C. With PyTorch 2.11, which can't tell the sizes
+    of records, the result is always None.
     """
     try:
         archive = torch._C.PyTorchFileReader(str(path))
         if archive.get_record("byteorder") != sys.byteorder.encode():
             return None
         value = _TensorUnpickler(archive).load()
-    except Exception:  # of no such file: torch.load reads it, or says what is wrong
+    except Exception:  # torch.load reads the file, or says what is wrong
         return None
     return value if isinstance(value, Tensor) else None
 
 
 def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: bool = False) -> None:
-    """Write one tensor to ``path`` atomically, in torch's format; the others as for `write_atomically`."""
+    """Write one tensor to ``path`` by torch.save; other arguments are those of `write_atomically`."""
     # a view would be saved together with everything it is a view of
     tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
     write_atomically(path, lambda file: torch.save(tensor, file), durable=durable, shared=shared)
 
 
-def load_tensor(path: Path, *, where: str = "", mapped: bool = False) -> Tensor:
-    """Read one tensor, or with ``mapped`` only where its values lie.
-
-    ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file.
-    """
+def load_tensor(path: Path, *, where: str = "") -> Tensor:
+    """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
     check_file(path, where=where)
-    value = None if mapped else read_plain_tensor(path)
+    value = read_plain_tensor(path)
     if value is None:
-        value = read_torch_file(path, wanted="one tensor as torch.save writes it", mapped=mapped, where=where)
+        value = read_torch_file(path, wanted="one tensor as torch.save writes it", where=where)
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
     return value.detach()
-
-
-def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
-    """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
-    return tuple(load_tensor(path, where=where, mapped=True).shape)

@@ -75,6 +75,9 @@ def set_up_networks(
         weights = f"{'EMA ' if voice.checkpoint.has_ema else ''}weights"
         lines = [f"starting from the {weights} of {voice.path}"]
         lines += start_from(network, voice, text=text, speaking=speaking)
+        if "mel_discriminator" in networks and "mel_discriminator" in voice.checkpoint.networks:
+            discriminator = {"mel_discriminator": networks["mel_discriminator"]}
+            load_weights(discriminator, voice.checkpoint.networks, where=str(voice.path))
     if file is not None or not options.architecture.learned_alignment:
         network.set_pitch_statistics(read_pitch_statistics(file or _find_pitch_statistics(options)))
     return lines

@@ -1,7 +1,5 @@
 """FastPitch's losses of mels, durations, pitch, energy and the alignment, each a mean over valid elements."""
 
-from collections.abc import Callable
-
 from torch import Tensor
 
 from common.config import AudioConfig
@@ -117,9 +115,6 @@ class FastPitchObjective(AdversarialObjective):
             terms["attention_diagonality"] = Term(diagonality(learned, *lengths).sum(), batch.n_utterances)
             terms["unattended_tokens"] = Term(unattended_tokens(attention, *lengths).sum(), batch.token_lengths.sum())
         return terms
-
-    def misfits(self, networks: Networks) -> Callable[[FastPitchBatch], Tensor] | None:
-        return networks["fastpitch"].misfits if self._has_alignment else None
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
         out = networks["fastpitch"](batch)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import Checkpoint, PartialFileError
+from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import optimizer_by_name, published_state
 from common.checkpoints.reading import read_payload
 from common.config import AudioConfig, from_plain
@@ -44,7 +44,7 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
         if "mpd" in payload and "msd" in payload:
             generator = _partner(path, _GENERATOR_FILE)
             advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
-            raise PartialFileError(f"{path}: holds HiFi-GAN's discriminators alone; {advice}", main=generator)
+            raise CheckpointError(f"{path}: holds HiFi-GAN's discriminators alone; {advice}")
         return None
     first = weights["conv_pre.weight_v" if "conv_pre.weight_v" in weights else "conv_pre.weight"]
     owner, config, audio, assumed = _description(payload, n_mels=first.size(1), path=path)

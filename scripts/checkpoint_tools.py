@@ -111,11 +111,9 @@ def convert(argv: Sequence[str]) -> None:
 
     if args.target.exists():
         raise OptionError(f"{args.target}: exists already; name another TARGET, or remove it")
-    checkpoint, changes = convert_checkpoint(args.source, read_options(args, ConversionOptions))
+    checkpoint = convert_checkpoint(args.source, read_options(args, ConversionOptions))
     save_checkpoint(args.target, checkpoint)
     print(f"recognized {args.source}: {checkpoint.layout}")
-    for line in changes:
-        print(f"note: {line}")
     if checkpoint.assumed:
         print(f"note: not recorded of its mels, and taken to be as published: {', '.join(checkpoint.assumed)}")
     held = [*checkpoint.networks, *["EMA weights"] * checkpoint.has_ema]

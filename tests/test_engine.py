@@ -170,17 +170,3 @@ def test_what_a_phase_keeps_gives_the_next_one_its_gradients():
         *(("discriminator", name) for name in names),
         *(("generator", name) for name in reversed(names)),
     ]
-
-
-@pytest.mark.parametrize("same_shapes", [False, True])
-def test_cudnn_tries_its_algorithms_in_updates_whose_batches_have_one_shape(same_shapes: bool):
-    seen: list[bool] = []
-
-    class Looking(ToyObjective):
-        def numerators(self, phase: str, networks: Networks, batch: Batch) -> dict[str, torch.Tensor]:
-            seen.append(torch.backends.cudnn.benchmark)
-            return super().numerators(phase, networks, batch)
-
-    engine = toy_engine(toy_networks(), objective=Looking(), same_shapes=same_shapes)
-    engine.step([toy_collate(toy_utterances(4))], epoch=1)
-    assert (seen, torch.backends.cudnn.benchmark) == ([same_shapes] * 2, False)

@@ -22,13 +22,10 @@ import train
 from common.audio.wav import SOUND_FORMATS, save_wav
 from common.cli import run
 from common.errors import OutputError
-from common.extraction import features
-from common.files import check_output_file, make_folder, write_atomically, write_text
-from common.logger import read_log
+from common.files import check_output_file, make_folder, write_text
 from common.plots import save_png
 from common.synthesis.output_folder import OutputFolder
 from common.torch_file import save_tensor
-from scripts import checkpoint_tools
 
 FASTPITCH = MODELS[0]
 
@@ -81,22 +78,18 @@ def test_places_where_nothing_can_be_written_are_refused_and_stay_as_they_are(tm
     (tmp_path / "file").write_text("old")
     (tmp_path / "folder").mkdir()
     (tmp_path / "pipe").symlink_to("/dev/null")
-    (tmp_path / "circle").symlink_to("circle")
     for place, reason in {
         tmp_path / "folder": "a folder or device is there",
         tmp_path / "file/a/b.txt": "Not a directory",
         tmp_path / "pipe": "a folder or device is there",
-        Path("/proc/none/a.txt"): "No such file",
         tmp_path / ("a" * 260): "File name too long",
-        tmp_path / "circle": "Too many levels of symbolic links",
     }.items():
         for write in (lambda path: write_text(path, "new"), check_output_file):
             with pytest.raises(OutputError) as caught:
                 write(place)
             assert str(caught.value).startswith(f"{place}: cannot be written ({reason}")
-    for place in (tmp_path / "file", tmp_path / "file/a", Path("/proc/none")):
-        with pytest.raises(OutputError, match=r"; elsewhere$"):
-            make_folder(place, "; elsewhere")
+    with pytest.raises(OutputError, match=r"; elsewhere$"):
+        make_folder(tmp_path / "file" / "a", "; elsewhere")
     assert files(tmp_path) == ["file"] and Path("/dev/null").is_char_device()
 
 
@@ -108,36 +101,6 @@ def test_a_link_is_written_through_and_stays_a_link(tmp_path: Path):
         assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "real" / "a.txt").read_text() == text
     check_output_file(tmp_path / "link.txt")
     assert files(tmp_path) == ["link.txt", "real/a.txt"]
-
-
-def test_ctrl_c_in_the_middle_of_a_write_stays_ctrl_c(tmp_path: Path):
-    def interrupted(file) -> None:
-        class Interrupted:
-            def write(self, data: bytes) -> int:
-                raise KeyboardInterrupt
-
-        torch.save(torch.zeros(100_000), Interrupted())
-
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(tmp_path / "a.pt", interrupted)
-    assert files(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (PermissionError(13, "Permission denied", "a/b"), "error: a/b: cannot be read or written (Permission denied)"),
-        (OSError(28, "No space left on device"), "error: cannot be read or written (No space left on device)"),
-        (KeyboardInterrupt(), "interrupted"),
-    ],
-)
-def test_what_escapes_a_command_is_one_line(error: BaseException, line: str, capsys):
-    def main(_: Sequence[str]) -> int:
-        raise error
-
-    assert ended(main) == (130 if isinstance(error, KeyboardInterrupt) else 1)
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith(line)
 
 
 def closed_pipe() -> io.TextIOWrapper:
@@ -187,54 +150,36 @@ def test_a_checkpoint_on_a_full_disk_leaves_the_one_before_and_says_how_to_go_on
     assert train_on(corpora, trained, "--resume") == 0
 
 
-def test_a_log_that_cannot_be_written_any_more_stops_training_with_a_checkpoint(trained, corpora, capsys):
-    log, kept = trained / "nvlog.json", trained / "kept.json"
+@pytest.mark.parametrize("failing", ["log", "TensorBoard", "full output", "closed output"])
+def test_what_cannot_be_logged_ends_training_and_names_the_last_checkpoint(
+    failing, trained, corpora, monkeypatch, capsys
+):
+    log, named, words = trained / "nvlog.json", "standard output", []
+    output = closed_pipe() if failing == "closed output" else Path("/dev/full").open("w")  # noqa: SIM115
+    if failing == "TensorBoard":
+        named = trained / "val"
+        named.touch()
+        words = ["--validation-interval", "2"]
 
-    def fill() -> None:
-        log.rename(kept)
-        log.symlink_to("/dev/full")
+    def fail() -> None:
+        if failing == "log":
+            log.rename(trained / "kept.json")
+            log.symlink_to("/dev/full")
+        if "output" in failing:
+            monkeypatch.setattr(sys, "stdout", output)
 
-    with at_iteration(4, fill):
-        assert train_on(corpora, trained, "--resume") == 1
-    captured = capsys.readouterr()
-    (line,) = captured.err.splitlines()
-    (saved,) = trained.glob("*_2_it*.pt")
-    kept.replace(log)
-    assert line.startswith(f"error: {log}: cannot be written (No space left on device); ")
-    assert f"the last checkpoint is {saved}: add --resume" in line
-    assert train_on(corpora, trained, "--resume") == 0
-    assert f"resuming from {saved}" in capsys.readouterr().out
-    assert read_log(log)
-
-
-@pytest.mark.parametrize("failing", ["train", "val"])
-def test_tensorboard_that_cannot_be_written_stops_training_with_a_checkpoint(failing, trained, corpora, capsys):
-    (trained / failing).touch()
-    assert train_on(corpora, trained, "--resume", "--validation-interval", "2") == 1
+    with at_iteration(4, fail):
+        assert train_on(corpora, trained, "--resume", *words) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: {trained / failing}: cannot be written (")
-    assert f"the last checkpoint is {trained}/FastPitch_checkpoint_2" in line
-
-
-@pytest.mark.parametrize("full", [True, False])
-def test_training_stops_with_a_checkpoint_when_nothing_can_be_printed(full, trained, corpora, monkeypatch, capsys):
-    output = Path("/dev/full").open("w") if full else closed_pipe()  # noqa: SIM115
-    with at_iteration(4, lambda: monkeypatch.setattr(sys, "stdout", output)):
-        assert train_on(corpora, trained, "--resume") == 1
-    (saved,) = trained.glob("*_2_it*.pt")
-    (line,) = capsys.readouterr().err.splitlines()
-    reason = "No space left on device" if full else "Broken pipe"
-    assert line.startswith(f"error: standard output: cannot be written ({reason}); the last checkpoint is {saved}: ")
+    assert line.startswith(f"error: {log if failing == 'log' else named}: cannot be written (")
+    assert f"the last checkpoint is {trained}/FastPitch_checkpoint_" in line and "--resume" in line
 
 
 def test_training_is_refused_at_once_where_it_could_not_write(corpora, tmp_path, capsys):
     (tmp_path / "file").touch()
     for words, reason in {
         (): f"{tmp_path}/file: cannot be written (File exists); choose another --output",
-        ("-o", f"{tmp_path}/file/out"): f"{tmp_path}/file/out: cannot be written (Not a directory)",
-        ("-o", "/proc/out"): "/proc/out: cannot be written (No such file or directory); choose another --output",
         ("-o", f"{tmp_path}/out", "--log-file", "/dev/full"): "/dev/full: cannot be written (No space left on device)",
-        ("-o", f"{tmp_path}/out", "--log-file", f"{tmp_path}"): f"{tmp_path}: cannot be written (Is a directory)",
     }.items():
         assert train_on(corpora, tmp_path / "file", *words) == 1
         (line,) = capsys.readouterr().err.splitlines()
@@ -250,8 +195,7 @@ def test_training_replaces_no_recording_list_or_checkpoint(corpora, tmp_path, ca
     (tmp_path / "link.json").symlink_to(mel)
     before = [mel.read_bytes(), voice.read_bytes()]
     for given, status in {
-        ("--log-file", output / "FastPitch_checkpoint_1.pt"): 2,
-        ("--from-checkpoint", voice, "--save-inference"): 2,
+        ("--log-file", voice): 1,
         ("--log-file", first): 2,
         ("--log-file", tmp_path / "link.json"): 1,
     }.items():
@@ -264,18 +208,10 @@ def test_training_replaces_no_recording_list_or_checkpoint(corpora, tmp_path, ca
 def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
     voice = make_checkpoint(tmp_path / "voice.pt")
     (tmp_path / "phrases.txt").write_text("Hm?\n" * 3)
-    (tmp_path / "out").mkdir()
-    other = tmp_path / "other.txt"
-    other.touch()
     words = ["-i", tmp_path / "phrases.txt", "--fastpitch", voice, "--griffin-lim-iters", "1", "-o"]
-    for place, reason in {
-        other: f"{other}: cannot be written (File exists); choose another --output",
-        other / "out": f"{other}/out: cannot be written (Not a directory); choose another --output",
-        Path("/proc/out"): "/proc/out: cannot be written (No such file or directory); choose another --output",
-    }.items():
-        assert ended(inference.main, *words, place) == 1
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"error: {reason}")
+    assert ended(inference.main, *words, voice / "out") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {voice}/out: cannot be written (Not a directory)")
     add = OutputFolder.add
 
     def add_on_a_full_disk(self, result):
@@ -286,62 +222,18 @@ def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_
     assert ended(inference.main, *words, tmp_path / "out") == 1
     out, err = capsys.readouterr()
     (line,) = err.splitlines()
-    assert line.startswith(
-        f"error: {tmp_path}/out/audio_0002.wav: cannot be written (File too large); files of 1 phrase"
-    )
+    assert line.startswith(f"error: {tmp_path}/out/audio_0002.wav: cannot be written (File too large)")
     assert f"1 of 3 phrases are in {tmp_path}/out" in out
     assert files(tmp_path / "out") == ["audio_0001.wav", "nvlog_infer.json"]
 
 
-@pytest.mark.parametrize("format", ["safetensors", "torchscript"])
-def test_an_export_on_a_full_disk_leaves_nothing(format, tmp_path, capsys):
-    voice = make_checkpoint(tmp_path / "voice.pt")
-    words = [voice, "--format", format, "-o", tmp_path / "out" / "a"]
-    with full_disk(2000):
-        assert ended(checkpoint_tools.export, *words) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"error: {tmp_path}/out/a: cannot be written (File too large)"
-    assert files(tmp_path) == ["voice.pt"]
-
-
-def extract_from(folder: Path, *words: str) -> int:
-    options = ["-d", folder, "--wav-text-filelist", folder / "train.txt", "--extract-mels", "--num-workers", "1"]
-    return ended(extract_mels.main, *options, *words)
-
-
-def test_an_output_list_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):
-    make_corpus(tmp_path, 2)
-    (tmp_path / "other.txt").touch()
-    for name, reason in {"wavs": "a folder or device is there, and no file", "other.txt/a": "Not a directory"}.items():
-        assert extract_from(tmp_path, "--output-meta-file", f"{tmp_path}/{name}") == 1
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line == f"error: {tmp_path}/{name}: cannot be written ({reason})"
-    assert not (tmp_path / "mels").exists()
-
-
 def test_extraction_on_a_full_disk_says_how_to_go_on(tmp_path, capsys):
     make_corpus(tmp_path, 2)
+    words = ["-d", tmp_path, "--wav-text-filelist", tmp_path / "train.txt", "--extract-mels", "--num-workers", "1"]
     with full_disk(4000):
-        assert extract_from(tmp_path) == 1
+        assert ended(extract_mels.main, *words) == 1
     line = capsys.readouterr().err.splitlines()[-1]
     assert (
         line.startswith(f"error: {tmp_path}/mels/c000.pt: cannot be written (File too large); ") and "--resume" in line
     )
     assert not list((tmp_path / "mels").glob("*.pt")) and not list(tmp_path.rglob("*.tmp"))
-
-
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_extraction_and_finished_files_stay(stop, tmp_path, monkeypatch, capsys):
-    make_corpus(tmp_path, 3)
-    write = features.write_feature
-
-    def write_and_be_stopped(path: Path, tensor: torch.Tensor) -> None:
-        write(path, tensor)
-        if path.name == "c001.pt":
-            signal.raise_signal(stop)
-
-    monkeypatch.setattr(features, "write_feature", write_and_be_stopped)
-    assert extract_from(tmp_path) == 128 + stop
-    said = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM"}[stop]
-    assert capsys.readouterr().err.splitlines()[-1] == f"{said}; complete files stay, --resume continues from there"
-    assert files(tmp_path / "mels") == ["audio.json", "c000.pt", "c001.pt", "trim_silence.json"]

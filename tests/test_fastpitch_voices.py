@@ -80,6 +80,15 @@ def test_adversarial_training_begins_with_a_plain_voice_and_resumes_exactly(corp
         for key, value in weights.items():
             assert torch.equal(value, parts.networks[name][key]), f"{name}.{key}"
     assert speak(tmp_path / "whole" / "FastPitch_checkpoint_2.pt", tmp_path).abs().max() > 0
+    begun = ["--from-checkpoint", str(tmp_path / "whole" / "FastPitch_checkpoint_2.pt"), "--adversarial"]
+    assert run_train(corpus, tmp_path / "begun", *begun, *"--epochs 1 -lr 1e-12 --weight-decay 0".split()) == 0
+    kept = load_checkpoint(tmp_path / "begun" / "FastPitch_checkpoint_1.pt").networks["mel_discriminator"]
+    for key, value in whole.networks["mel_discriminator"].items():
+        torch.testing.assert_close(kept[key], value, atol=1e-6, rtol=0)
+    # and a plain training continues from such a voice
+    assert (
+        run_train(corpus, tmp_path / "plain", "--from-checkpoint", given[1], "--no-adversarial", "--epochs", "1") == 0
+    )
 
 
 def speak(voice: Path, folder: Path, *extra: str, phrases: str = "a.wav|The rain came twice.\n") -> torch.Tensor:

@@ -3,9 +3,7 @@
 import itertools
 import multiprocessing
 import os
-import pickle
 import signal
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -19,13 +17,13 @@ from common.data.sampler import GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import InputError
 from common.text.config import TextConfig
-from common.torch_file import load_tensor
+from common.torch_file import load_tensor, read_plain_tensor
 from fastpitch.arg_parser import TrainingOptions
 from fastpitch.data_function import FastPitchDataset, read_list
 from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
-KINDS = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
+KINDS = ("float16", "bfloat16", "float32", "float64", "uint8", "int64", "bool")
 
 
 @pytest.mark.parametrize(
@@ -46,34 +44,12 @@ def test_files_of_tensors_are_read_as_torch_reads_them(tensor: Tensor, is_zip: b
     path = tmp_path / "a.pt"
     torch.save(tensor, path, _use_new_zipfile_serialization=is_zip)
     expected, found = torch.load(path, weights_only=True), load_tensor(path)
+    short = is_zip and hasattr(torch._C.PyTorchFileReader, "get_record_size")  # which PyTorch 2.11 lacks
+    assert (read_plain_tensor(path) is not None) == short
     assert found.dtype == expected.dtype and found.stride() == expected.stride()
     assert torch.equal(found, expected)
     found.detach().fill_(0)  # its own memory, which can be written to
     assert torch.equal(load_tensor(path), expected)
-
-
-class Harm:
-    """What a file that is not of tensors may hold."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple:
-        return (Path.touch, (self.path,))
-
-
-@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
-    path, harmed = tmp_path / "a.pt", tmp_path / "harmed"
-    torch.save(torch.ones(2), path)
-    with zipfile.ZipFile(path) as file:
-        records = {info.filename: file.read(info) for info in file.infolist()}
-    with zipfile.ZipFile(path, "w") as file:
-        for name, data in records.items():
-            file.writestr(name, pickle.dumps(Harm(harmed)) if name.endswith("data.pkl") else data)
-    with pytest.raises(InputError, match=rf"a\.pt: .*{Path.__module__}\.Path\.touch is refused"):
-        load_tensor(path)
-    assert not harmed.exists()
 
 
 def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path):
@@ -102,17 +78,3 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
     with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read .* \(.*train\.txt:2\)$"):
         list(batches_of(loader))
-
-
-def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(capsys, monkeypatch):
-    measured: list[tuple[int, dict[str, float]]] = []
-    measure = feed.measure
-    monkeypatch.setattr(feed, "measure", lambda *given, **more: measured.append(measure(*given, **more)) or measured[0])
-    options = "--num-workers 1 --utterances 8 --batch-size 2 --gradient-accumulation-steps 2 --epochs 1"
-    feed.main(options.split())
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
-    rates = [float(line.split("|")[2].replace(",", "")) for line in lines]
-    n_workers, found = measured[0]
-    assert n_workers == 1 and min(found.values()) > 0
-    least = min(found["loading"], found["training_process"])
-    assert rates == pytest.approx([found["fed"], found["loading"], found["training_process"], least], abs=0.5)

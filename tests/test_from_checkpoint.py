@@ -2,19 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import foreign
 import pytest
 import tiny_jasper
 import tiny_vocoder
-import tiny_waveglow
 import torch
 import yaml
 from test_waveglow_checkpoints import forget, glow, published_network  # noqa: F401  (glow is a fixture)
 from tiny_models import without_samples
-from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
+from tiny_voice import AUDIO, save_vocoder, symbols_of
 from torch import Tensor
 
 import train
@@ -125,14 +123,6 @@ def test_a_training_of_another_alphabet_keeps_what_is_known(
     torch.testing.assert_close(table[places], known, atol=1e-6, rtol=0)
 
 
-def test_a_pickled_waveglow_begins_a_training(corpus: Path, tmp_path: Path, goldens: Path, glow: ModuleType):  # noqa: F811
-    network = published_network(glow, tiny_waveglow.golden_network(goldens / "waveglow").state_dict())
-    torch.save({"model": network}, tmp_path / "pickled.pt")
-    forget(glow)
-    made = begin(corpus, tmp_path / "out", "WaveGlow", "--from-checkpoint", tmp_path / "pickled.pt")
-    assert_begun_with(made, load_checkpoint(tmp_path / "pickled.pt").networks)
-
-
 @pytest.fixture(scope="module")
 def vocoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vocoder whose safetensors file and stripped checkpoint are beside it."""
@@ -171,19 +161,6 @@ def test_a_vocoder_of_weights_alone_begins_a_training(
     assert f"{path} holds the generator alone: mpd and msd begin with new weights\n" in printed
     assert_begun_with(made, load_checkpoint(vocoder).networks)
     assert made.audio == AUDIO and made.stripped is None
-
-
-def test_a_voice_in_safetensors_begins_another_one(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
-    text = replace(TEXT, speakers=())
-    model = replace(with_symbols(len(symbols_of(text))), n_speakers=1, learned_alignment=True)
-    voice = save_voice(tmp_path / "voice.pt", text=text, model=model)
-    checkpoint_tools.export([str(voice), "--format", "safetensors"])
-    path = tmp_path / "voice.safetensors"
-    made = begin(corpus, tmp_path / "out", "FastPitch", "--from-checkpoint", path)
-    assert f"starting from the weights of {path}\n" in capsys.readouterr().out
-    for key in ("encoder.word_emb.weight", "proj.weight", "decoder.layers.0.dec_attn.qkv_net.weight"):
-        value = load_checkpoint(voice).networks["fastpitch"][key]
-        torch.testing.assert_close(made.networks["fastpitch"][key], value, atol=1e-6, rtol=0)
 
 
 def test_a_training_that_was_begun_so_resumes(

@@ -15,7 +15,6 @@ from tiny_vocoder import (
     train_options as vocoder_options,
     vocoder_engine,
 )
-from toy import toy_collate, toy_engine, toy_networks, toy_utterances
 
 import inference
 import train
@@ -24,7 +23,6 @@ from common.config import AudioConfig
 from common.distributed import Ranks
 from common.logger import read_log
 from common.synthesis.utterances import Controls
-from common.training.objective import Networks
 from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 from hifigan.model import build_networks as build_vocoder
@@ -75,18 +73,6 @@ def test_the_padded_network_on_the_gpu_equals_the_packed_one_on_the_cpu():
     assert torch.equal(ours.lengths, theirs.lengths.cpu())
     torch.testing.assert_close(theirs.mel.cpu(), ours.mel, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(theirs.pitch.cpu(), ours.pitch, atol=1e-4, rtol=1e-4)
-
-
-def test_an_engines_steps_on_the_gpu_equal_those_on_the_cpu():
-    def steps(device: torch.device) -> tuple[Networks, list[dict[str, float]]]:
-        networks = {name: network.to(device) for name, network in toy_networks().items()}
-        engine = toy_engine(networks, ranks=Ranks(device=device), optimizer="lamb")
-        batches = [toy_collate(toy_utterances(8, seed=seed)).to(device) for seed in range(6)]
-        return networks, [engine.step(batches[start : start + 2], epoch=1).terms for start in (0, 2, 4)]
-
-    (_, ours), (_, theirs) = steps(torch.device("cpu")), steps(torch.device("cuda"))
-    for first, second in zip(ours, theirs):
-        assert first == pytest.approx(second, rel=1e-3, abs=1e-5)
 
 
 @pytest.mark.parametrize("precision", [(), ("--amp", "--amp-dtype", "bfloat16"), ("--amp", "--amp-dtype", "float16")])
@@ -168,20 +154,3 @@ def test_a_vocoder_trains_on_the_gpu_in_every_precision(precision: tuple[str, ..
     mel = losses(tmp_path, "train_mel_loss")
     assert sum(mel[-4:]) < 0.7 * sum(mel[:4])
     assert losses(tmp_path, "val_mel_loss")[0] < 0.7 * mel[0]
-
-
-def test_a_vocoders_run_on_the_gpu_resumes_from_its_checkpoint(recordings: Path, tmp_path: Path):
-    options = (*_ON_GPU, "--ema-decay", "0.9", "--epochs", "4")
-    assert train.main(vocoder_options(recordings, tmp_path / "whole", *options)) == 0
-    assert train.main(vocoder_options(recordings, tmp_path / "parts", *options, "--epochs-this-job", "2")) == 0
-    assert train.main(vocoder_options(recordings, tmp_path / "parts", *options, "--resume")) == 0
-    for name in ("train_d_loss", "train_mel_loss", "val_mel_loss", "val_ema_mel_loss"):
-        expected = losses(tmp_path / "whole", name)[-8:]
-        assert losses(tmp_path / "parts", name)[-8:][-len(expected) :] == pytest.approx(expected, rel=1e-3)
-
-
-def test_a_vocoders_training_on_the_gpu_is_that_on_the_cpu(recordings: Path, tmp_path: Path):
-    assert train.main(vocoder_options(recordings, tmp_path / "cpu", "--epochs", "2")) == 0
-    assert train.main(vocoder_options(recordings, tmp_path / "gpu", "--epochs", "2", *_ON_GPU)) == 0
-    for name in ("train_d_loss", "train_g_loss", "train_mel_loss", "val_mel_loss"):
-        assert losses(tmp_path / "gpu", name) == pytest.approx(losses(tmp_path / "cpu", name), rel=3e-3)

@@ -87,7 +87,7 @@ def test_a_training_without_them_continues_with_new_discriminators(corpora: Path
         # Further runs need not repeat the widths.
         assert HARMONIC.train(corpora, tmp_path, "--epochs", "3", "--resume", "--adversarial") == 0
     assert "1.pt holds the harmonic alone: mpd and msd begin with new weights" in out
-    assert "1.pt holds no state of the optimizer of discriminator, which begins anew" in out
+    assert "1.pt holds no state of the optimizer of discriminator, which is reinitialized" in out
     for epoch in (2, 3):
         checkpoint = load_checkpoint(HARMONIC.checkpoint(tmp_path, epoch))
         assert list(checkpoint.networks) == ["harmonic", "mpd", "msd"] and list(checkpoint.ema) == ["harmonic"]

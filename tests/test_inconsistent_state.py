@@ -81,10 +81,10 @@ def test_what_cannot_go_on_as_it_was_is_said(trained, tmp_path: Path, capsys: py
     assert "anew" not in (said := lines(payload)) and "EMA" not in said and "left out" not in said
     anew = with_value({**payload, "ema": None}, (*OPTIMIZER, "states"), lambda _: {})
     said = lines(with_value(anew, ("training", "random"), lambda _: []))
-    assert f"{NAME} holds no EMA weights: they begin as a copy of its weights\n" in said
-    assert "no state of the optimizer of fastpitch, which begins anew\n" in said
+    assert f"{NAME} holds no EMA weights: they are copied from its weights\n" in said
+    assert "no state of the optimizer of fastpitch, which is reinitialized\n" in said
     assert "random states of 0 processes, not 1" in said
-    assert f"{NAME} are left out, as --ema-decay is 0\n" in lines(payload, "--ema-decay", "0")
+    assert f"{NAME} are dropped, since --ema-decay is 0\n" in lines(payload, "--ema-decay", "0")
 
 
 def test_a_voice_whose_configuration_is_not_that_of_its_weights_is_refused_by_every_command(tmp_path: Path):

@@ -9,16 +9,13 @@ import pytest
 import torch
 from corpus import make_corpus
 from test_failing_writes import ended
-from tiny_evaluation import make_checkpoints, write_recordings
 from tiny_voice import save_voice
 
-import extract_mels
 import inference
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
 from common.files import check_apart, read_text
 from common.torch_file import save_tensor
-from scripts.datasets import describe_mels
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -53,29 +50,6 @@ def test_every_option_of_a_file_to_write_is_held_against_all_others(tmp_path: Pa
         assert capsys.readouterr().err.count(" names the same file; give another one") == 1
 
 
-def test_extraction_replaces_no_list(tmp_path: Path, capsys):
-    make_corpus(tmp_path, 2)
-    (tmp_path / "report.html").symlink_to("train.txt")
-    before = contents(tmp_path)
-    words = ["-d", tmp_path, "--wav-text-filelist", tmp_path / "train.txt", "--extract-mels", "--output-meta-file"]
-    assert ended(extract_mels.main, *words, tmp_path / "report.html") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert " names the same file; give another one" in line
-    assert contents(tmp_path) == before
-
-
-def test_transcribing_replaces_no_recording(tmp_path: Path, capsys):
-    network = make_checkpoints(tmp_path).recognizer
-    write_recordings(tmp_path / "wavs", ["a.wav"], rate=8000)
-    (tmp_path / "list.txt").write_text("wavs/a.wav|Go on.\n")
-    before = contents(tmp_path)
-    for word in ("--log-file", "--save-logits"):
-        words = ["-i", tmp_path / "list.txt", "-d", tmp_path, word, tmp_path / "wavs" / "a.wav"]
-        assert ended(inference.main, "--jasper", network, *words) == 2
-        assert "a recording of --input names the same file" in capsys.readouterr().err
-        assert contents(tmp_path) == before
-
-
 def test_copy_synthesis_does_not_replace_its_recordings(tmp_path: Path, capsys):
     make_corpus(tmp_path, 2)
     (tmp_path / "copies.tsv").write_text("output\twav\nnew.wav\twavs/c000.wav\nc000.wav\twavs/c001.wav\n")
@@ -88,12 +62,10 @@ def test_copy_synthesis_does_not_replace_its_recordings(tmp_path: Path, capsys):
 
 SPOKEN = {
     "hand-edited prosody": ("--prosody a.prosody.json --save-prosody --pace 0.5 -o a.wav", "a.prosody.json: --prosody"),
-    "prosody by a link": ("--prosody link.json --save-prosody -o sub/../a.wav", "a.prosody.json: --prosody"),
     "given durations": ("-i given.tsv --save-mels -o .", "mels/d.pt: given.tsv:2"),
     "the list": ("-i a.srt --subtitles srt -o .", "a.srt: -i/--input"),
     "two results": ("--text Go. -o new --log-file new/speech.timings.json --timings", "--log-file"),
     "the log": ("-i given.tsv -o . --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
-    "the log, without sound": ("-i given.tsv --repeats 2 --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
 }
 
 
@@ -117,50 +89,6 @@ def test_speaking_replaces_nothing_that_it_reads_or_writes(
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line and line.endswith("; give another one")
     assert contents(tmp_path) == before
-
-
-def test_copy_synthesis_does_not_replace_its_mels(tmp_path: Path, capsys):
-    save_tensor(tmp_path / "mels" / "a.pt", torch.zeros(80, 4) - 5)
-    (tmp_path / "mels" / "audio.json").write_text("{}")
-    before = contents(tmp_path)
-    for name, told in (("a.wav", "mels/a.pt: "), ("b.wav", "mels/audio.json: ")):
-        list_ = tmp_path.with_suffix(".tsv")
-        list_.write_text(f"output\tmel\n{name}\tmels/a.pt\n")
-        words = ["-i", list_, "--dataset-path", tmp_path, "-o", tmp_path, "--save-mels"]
-        assert ended(inference.main, *words, "--griffin-lim-iters", "1") == 2
-        assert f"{told}{list_}:2 names the same file" in capsys.readouterr().err
-        assert contents(tmp_path) == before
-        assert ended(inference.main, *words[:4], "-o", tmp_path.with_suffix(".out"), "--griffin-lim-iters", "1") == 0
-
-
-def test_settings_of_mels_replace_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    make_corpus(tmp_path, 1)
-    before = contents(tmp_path)
-
-    def describe(output: str) -> int:
-        monkeypatch.setattr(sys, "argv", ["describe_mels", "-d", str(tmp_path), "-o", str(tmp_path / output)])
-        return describe_mels.main()
-
-    for name in ("wavs/c000.wav", "train.txt"):
-        with pytest.raises(InputError, match=name):
-            describe(name)
-    assert contents(tmp_path) == before
-    assert describe("audio.json") == describe("audio.json") == 0
-
-
-def test_columns_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    save_voice(tmp_path / "voice.pt")
-    monkeypatch.chdir(tmp_path)
-    save_tensor(Path("a.pt"), torch.zeros(80, 4) - 5)
-    Path("mel.tsv").write_text("output\tmel\tpitch\tspeaker\na.wav\ta.pt\tnope\tzorro\n")
-    Path("text.tsv").write_text("output\ttext\tmel\na.wav\tGo on.\tnope.pt\n")
-    for words, column in (
-        ("-i mel.tsv --griffin-lim-iters 1", "pitch, speaker"),
-        ("-i text.tsv --fastpitch voice.pt", "mel"),
-    ):
-        assert inference.main([*words.split(), "-o", "out", "--quiet"]) == 0
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line == f"warning: {words.split()[1]}: not read, as nothing here uses it: column {column}"
 
 
 def test_standard_input_is_utf_8(monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from corpus import features, make_corpus
 from kills import at_write, finish, started
-from limits import Stopwatch, wait_at_most, wait_until
+from limits import Stopwatch, wait_at_most
 from tiny_models import TinyModel, assert_same_state, of_every_model
 
 from common.checkpoints.reading import load_checkpoint
@@ -23,7 +23,7 @@ KILLS = int(os.environ.get("KILLS", "6"))  # of each model, and of extraction; t
 SEED = int(os.environ.get("KILLS_SEED", "0"))
 EPOCHS = 8
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-MOMENTS = ("write", "line", "time")
+MOMENTS = ("write", "time")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,6 @@ class Job:
     name: str
     words: Callable[[Path], list[str]]  # for a folder
     n_writes: int  # by one of its processes, about
-    n_lines: int  # that it prints, about
     check: Callable[[Path], None]  # whether every file is whole
 
 
@@ -54,13 +53,10 @@ def run_and_kill(job: Job, folder: Path, printed: Path, draw: random.Random, *, 
     plan = at_write(number, folder, count=count, event=event, group=group) if moment == "write" else None
     with printed.open("w") as file:
         process = started(*job.words(folder), signal_at=plan, output=file.fileno())
-    if moment == "line":
-        n_lines = draw.randint(0, job.n_lines)
-        wait_until(lambda: len(printed.read_text().splitlines()) >= n_lines or process.poll() is not None)
     if moment == "time":
         wait_at_most(seconds * draw.random(), lambda: process.poll() is not None)
-    if moment != "write" and process.poll() is None:
-        (os.killpg if group else os.kill)(process.pid, number)
+        if process.poll() is None:
+            (os.killpg if group else os.kill)(process.pid, number)
     finish(process)  # and no process is left
     return f"{number.name}{' to the group' if group else ''} at a {moment}", process.returncode
 
@@ -110,7 +106,7 @@ def test_a_training_that_is_killed_again_and_again_ends_bit_for_bit_as_if_it_wer
     def command(folder: Path) -> list[str]:
         return ["train.py", *model.words(corpora, folder, *words.split())]
 
-    job = Job(model.name, command, n_writes=4 * EPOCHS, n_lines=10 * EPOCHS, check=check)
+    job = Job(model.name, command, n_writes=4 * EPOCHS, check=check)
     kill_and_resume(job, tmp_path, same)
 
 
@@ -130,5 +126,5 @@ def test_an_extraction_that_is_killed_again_and_again_leaves_the_same_files(tmp_
     def same(one: Path, other: Path) -> None:
         assert features(one) == features(other)
 
-    job = Job("extraction", command, n_writes=40, n_lines=3, check=check)
+    job = Job("extraction", command, n_writes=40, check=check)
     kill_and_resume(job, tmp_path, same)

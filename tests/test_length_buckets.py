@@ -1,60 +1,19 @@
-"""Batches that are padded more than they need, as to a few shapes in inference, have the results of others."""
+"""What is spoken in batches that are padded to a few shapes is the same."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from test_combinations import AUDIO, new_networks, save_all
-from test_fastpitch_1_1 import WITHOUT_DROPOUT, recordings, small
+from test_combinations import new_networks, save_all
 
-import inference
 from common.audio.denoiser import BIAS_FRAMES
-from common.audio.wav import load_wav
-from common.checkpoints.loading import load_for_inference, open_checkpoint
-from common.data.batch import join_batches
+from common.checkpoints.loading import open_checkpoint
 from common.precision import Precision
-from common.serving.arguments import parse_args
-from common.serving.options import Limits
 from common.synthesis.acceleration import PaddedShapes
 from common.synthesis.loading import make_voice
 from common.synthesis.options import AccelerationOptions, SpeakingOptions, VoiceOptions
-from common.synthesis.utterances import Controls, SynthesisResult
-from fastpitch.loss_function import FastPitchObjective
-
-
-def test_a_learned_alignment_is_the_same_with_padding():
-    network, batch = small(**WITHOUT_DROPOUT), recordings((5, 9, 7), (12, 9, 30))
-    longer = join_batches([batch, recordings((16,), (40,))])  # pads all of them to its size
-    rows = {name: value[:3] for name, value in vars(longer).items() if value is not None}
-    padded, objective = replace(longer, **rows), FastPitchObjective(energy=True, alignment=True)
-    assert padded.prior.shape == (3, 40, 16)
-    found = []
-    for one in (batch, padded):
-        terms = objective.evaluate({"fastpitch": network}, one)
-        sum(term.total for term in terms.values()).backward()
-        gradients = {name: p.grad for name, p in network.named_parameters() if p.grad is not None}
-        found.append(({name: (one.total.item(), one.count.item()) for name, one in terms.items()}, gradients))
-        network.zero_grad()
-    (plain, expected), (terms, gradients) = found
-    assert len(plain) == 10
-    for name, values in plain.items():
-        assert terms[name] == pytest.approx(values, rel=1e-5, abs=1e-6), name
-    assert any(name.startswith("attention.") for name in expected)
-    for name, gradient in expected.items():
-        torch.testing.assert_close(gradients[name], gradient, rtol=1e-4, atol=1e-4)
-
-
-@pytest.fixture
-def compiler() -> Iterator[Any]:
-    """The compiler's settings as they usually are, and afterwards as they were."""
-    from torch._dynamo import config
-
-    with config.patch(recompile_limit=8, accumulated_recompile_limit=256):
-        yield config
-
+from common.synthesis.utterances import SynthesisResult
 
 TEXTS = ("Go on.", "A longer one, by far.", "Hm?", "<speak>So <prosody rate='50%'>slow</prosody> is this.</speak>")
 
@@ -116,37 +75,9 @@ def test_what_is_spoken_in_padded_shapes_is_the_same(
             assert torch.equal(ours.frames_of_symbols(), theirs.frames_of_symbols())
 
 
-def test_a_generator_makes_mels_of_few_lengths(paths: dict[str, Path]):
-    network, _ = load_for_inference(open_checkpoint(paths["FastPitch"], role="generator"), device=torch.device("cpu"))
-    tokens = torch.randint(1, 100, (2, 24))
-    out = network.infer(tokens, torch.tensor([24, 11]), Controls(frame_step=32))
-    plain = network.infer(tokens, torch.tensor([24, 11]))
-    assert out.mel.size(2) % 32 == 0 and out.mel.size(2) > plain.mel.size(2)
-    assert torch.equal(out.lengths, plain.lengths)
-    torch.testing.assert_close(out.mel[:, :, : plain.mel.size(2)], plain.mel)
-    assert not out.mel[:, :, plain.mel.size(2) :].any()
-
-
 def test_shapes_of_inference_are_evenly_spaced_and_batches_grow_by_doubling():
     shapes = PaddedShapes(8, 12)
     assert PaddedShapes.of(VoiceOptions()) is None
     assert [shapes.symbols(n) for n in (1, 64, 65, 512, 513)] == [64, 64, 128, 512, 576]
     assert shapes.frame_step == 256
     assert [shapes.rows(n) for n in (1, 2, 3, 5, 8, 9, 12, 20)] == [1, 2, 4, 8, 8, 12, 12, 20]
-
-
-def test_options_of_inference_pad_and_compile_for_the_buckets(
-    paths: dict[str, Path], compiler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    compiled = []
-    monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(dynamic) or function)
-    models = ["--fastpitch", str(paths["FastPitch"]), "--hifigan", str(paths["HiFi-GAN"]), "--quiet", "--compile"]
-    waves = []
-    for name, buckets in (("plain", "0"), ("padded", "16")):
-        words = ["--text", TEXTS[1], "-o", str(tmp_path / f"{name}.wav"), "--length-buckets", buckets]
-        assert inference.main([*models, *words]) == 0
-        waves.append(load_wav(tmp_path / f"{name}.wav", sampling_rate=AUDIO.sampling_rate))
-    torch.testing.assert_close(*waves, rtol=0, atol=2 / 32768)
-    assert compiled == [True, True, False, False] and compiler.recompile_limit > 8
-    args = parse_args(["--fastpitch", "v.pt", "--length-buckets", "4"])
-    assert (args.length_buckets, args.batch_size) == (4, Limits().batch_size)

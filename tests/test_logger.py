@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +12,8 @@ import pytest
 import torch
 from shell import ROOT
 
-from common import progress as progress_module
 from common.errors import InputError
 from common.logger import Logger, read_log
-from common.progress import print_line, progress
 
 DATE = re.compile(r"^DLL \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} - ")
 
@@ -78,19 +75,6 @@ def test_numbers_that_are_not_finite_are_strict_json(tmp_path: Path, capsys: pyt
     assert "loss   nan" in capsys.readouterr().out
 
 
-def test_each_line_is_on_disk_before_a_kill(tmp_path: Path):
-    path = tmp_path / "nvlog.json"
-    code = (
-        "import os, signal; from pathlib import Path; from common.logger import Logger\n"
-        f"logger = Logger(Path({str(path)!r}), stdout=False)\n"
-        "for i in range(5): logger.log((1, i, 5), {'loss': i})\n"
-        "os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    status = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode
-    assert status == -signal.SIGKILL
-    assert [record["data"]["loss"] for record in read_log(path)] == [0, 1, 2, 3, 4]
-
-
 def test_a_resumed_log_appends(tmp_path: Path):
     path = tmp_path / "nvlog.json"
     for epoch in (1, 2):
@@ -100,47 +84,15 @@ def test_a_resumed_log_appends(tmp_path: Path):
     assert [record["step"] for record in read_log(path)] == [[1], [2]]
 
 
-def test_ranks_that_are_not_enabled_write_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    logger = Logger(tmp_path / "nvlog.json", enabled=False)
-    logger.parameter(seed=1)
-    logger.log((1,), {"loss": 1.0})
-    assert list(tmp_path.iterdir()) == []
-    assert capsys.readouterr().out == ""
-
-
 def test_a_log_that_cannot_be_written_or_read_is_one_line(tmp_path: Path):
     (tmp_path / "file").write_text("x\n")
     with pytest.raises(InputError, match=r"file: cannot be written \(File exists\); .*--log-file"):
         Logger(tmp_path / "file" / "nvlog.json")
-    with pytest.raises(InputError, match=r"file: holds something else than a run's log"):
+    with pytest.raises(InputError, match=r"file: exists, and is not a run's log"):
         Logger(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "x\n"
     with pytest.raises(InputError, match=r"absent\.json: no such file"):
         read_log(tmp_path / "absent.json")
-
-
-def test_progress_without_a_terminal_is_whole_lines_now_and_then_and_at_the_end(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(progress_module, "LINE_EVERY_SECONDS", 0.0)
-    assert list(progress(iter(range(2)), desc="mels", unit="clips")) == [0, 1]
-    assert list(progress(range(2), unit="clips", enabled=False)) == [0, 1]  # other ranks
-    captured = capsys.readouterr()
-    assert captured.out == "" and "\r" not in captured.err
-    assert [line.split(" clips")[0] for line in captured.err.splitlines()] == ["mels: 1/?", "mels: 2/?", "mels: 2/?"]
-
-
-def test_a_quick_job_prints_one_line_even_if_it_fails(capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(ZeroDivisionError), progress(total=20, desc="training", unit="step") as bar:
-        for _ in range(19):
-            bar.set_postfix(loss="0.52", refresh=False)
-            bar.update()
-        print_line("a message")
-        raise ZeroDivisionError
-    captured = capsys.readouterr()
-    assert captured.out == "a message\n"
-    assert captured.err.startswith("training: 19/20 step, ") and captured.err.endswith(", loss=0.52\n")
-    assert len(captured.err.splitlines()) == 1
 
 
 def test_a_terminal_sees_a_bar_and_whole_log_lines():

@@ -49,22 +49,8 @@ def test_words_become_values_of_the_fields_types():
     assert read_options(parser_of(Job).parse_args(words), Job) == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("--rates 4 2", (4, 2)),
-        ("--rates=[4,2]", (4, 2)),
-        ("--rates [4,2]", (4, 2)),
-        ("--rates none", ()),
-        ("--rates None", ()),
-        ("--rates", ()),
-        ("--rates none 4", None),
-        ("--rates [4,2] 8", None),
-        ("--rates [4,0]", None),
-        ("--rates [4,2", None),
-    ],
-)
-def test_several_values_are_words_or_one_word(words: str, expected: tuple[int, ...] | None):
+@pytest.mark.parametrize(("words", "expected"), [("--rates 4 2", (4, 2)), ("--rates", ()), ("--rates 4 0", None)])
+def test_several_values_are_words(words: str, expected: tuple[int, ...] | None):
     if expected is not None:
         assert read_options(parser_of(Job).parse_args(words.split()), Job).rates == expected
         return

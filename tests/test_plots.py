@@ -144,12 +144,6 @@ def test_every_symbol_of_a_long_text_has_a_label_and_none_overlap(n_symbols: int
     assert figure.get_size_inches().max() <= 20
 
 
-def test_where_too_many_symbols_stand_each_label_says_that_others_are_left_out():
-    figure = speech(symbols="a" * 2000, durations=torch.ones(2000), alignment=None)
-    labels = list(symbols_below(figure.axes[2]).values())
-    assert 250 < len(labels) < 2000 and all(label.endswith("\u2026") for label in labels)
-
-
 @pytest.mark.parametrize("text", ["今天天气很好", "मौसम", "오늘 날씨", "a\u0e01\U0001f600\U000e0100"])
 @pytest.mark.filterwarnings("error")
 def test_a_text_without_a_font_is_drawn_as_its_symbols(text: str):

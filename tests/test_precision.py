@@ -1,7 +1,6 @@
 """Mixed precision on CPUs: bfloat16 only where the processor has instructions for it, unless it is asked for."""
 
 import argparse
-from pathlib import Path
 
 import pytest
 import tiny_harmonic
@@ -11,9 +10,7 @@ import tiny_vocoder
 import tiny_voice
 import tiny_waveglow
 import torch
-from tiny import make_corpus, train_options
 
-import train
 from common import precision
 from common.cli import ComputingOptions
 from common.options import add_options, read_options
@@ -65,19 +62,6 @@ def test_instructions_for_bfloat16_are_found_on_x86_and_arm(monkeypatch, instruc
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: onednn)
     assert has_bfloat16(cuda=False) is expected
-
-
-def test_training_with_amp_stays_in_float32_without_the_instructions(monkeypatch, tmp_path: Path, capsys):
-    corpus, states = make_corpus(tmp_path / "corpus", count=8), []
-    monkeypatch.setenv("CPU_BFLOAT16", "false")
-    for number, words in enumerate(((), ("--amp",), ("--amp", "--amp-dtype", "bfloat16"))):
-        output = tmp_path / str(number)
-        assert train.main(train_options(corpus, output, "--epochs", "1", *words)) == 0
-        lines = [line for line in capsys.readouterr().err.splitlines() if "bfloat16" in line]
-        assert len(lines) == (number == 1)
-        weights = torch.load(output / "FastPitch_checkpoint_1.pt", weights_only=True)["networks"]["fastpitch"]
-        states.append(weights["proj.weight"])
-    assert torch.equal(states[0], states[1]) and not torch.equal(states[0], states[2])
 
 
 def test_attention_on_a_gpu_is_never_cudnns_which_makes_a_plan_for_each_new_length(monkeypatch):

@@ -86,11 +86,8 @@ def test_an_example_becomes_a_picture_and_sound_under_one_name_over_time(
     assert np.abs(samples - expected).max() < 2 / 32768
 
 
-def test_other_processes_make_no_folder_and_a_file_in_the_way_is_kept_as_the_failure(tmp_path: Path):
-    (tmp_path / "train").touch()
-    for is_main, failure in ((False, ""), (True, f"{tmp_path}/train: cannot be written")):
-        logs = reporter(tmp_path, is_main=is_main)
-        logs.log((1,), "train", {"loss": 1.0}, iteration=1)
-        logs.close()
-        assert str(logs.failure or "").startswith(failure) and (logs.failure is None) == (not is_main)
-        assert [path.name for path in tmp_path.iterdir()] == ["train"]
+def test_other_processes_make_no_folder(tmp_path: Path):
+    logs = reporter(tmp_path, is_main=False)
+    logs.log((1,), "train", {"loss": 1.0}, iteration=1)
+    logs.close()
+    assert not list(tmp_path.iterdir())

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from kills import finish, started
 from tiny import make_corpus, train_options
-from tiny_models import MODELS, RUN, Runs, TinyModel, logged, of_every_model, without_samples
-from training_setup import parsed
+from tiny_models import MODELS, KilledError, Runs, assert_same_state, at_iteration, without_samples
 
 import train
-from common.checkpoints.checkpoint import Stripped, epoch_of, saved_checkpoints
+from common.checkpoints.checkpoint import epoch_of, saved_checkpoints
 from common.checkpoints.reading import load_checkpoint
-from common.errors import CheckpointError, InputError
+from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.training.engine import PhaseLoss
+from common.training.options import SelectionMetric, selection_metric
 from common.training.trainer import Trainer
 
 
@@ -45,35 +44,6 @@ def test_fastpitch_learns_and_logs_the_weighted_sum_of_its_losses(corpus: Path, 
     first = next(record["data"] for record in records if record.get("step") == [1, 1, 5])
     total = first["train_mel_loss"] + 0.1 * first["train_duration_predictor_loss"] + 0.1 * first["train_pitch_loss"]
     assert first["train_loss"] == pytest.approx(total, rel=1e-6)
-
-
-def test_underscores_and_hyphens_in_options_are_the_same():
-    words = ["-o", "x", "--epochs", "1", "--training-files", "a", "--validation-files", "b"]
-    hyphens = parsed([*words, "--batch-size", "3", "--pitch-predictor-loss-scale=0.5"])
-    underscores = parsed([*words, "--batch_size", "3", "--pitch_predictor_loss_scale=0.5"])
-    assert vars(hyphens) == vars(underscores)
-    assert hyphens.batch_size == 3
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--bogus", "1"], "unrecognized arguments: --bogus"),
-        (["-bs", "0"], "expected a whole number of at least 1"),
-        (["-lr", "fast"], "-lr/--learning-rate: fast: expected a number above 0"),
-        (["--optimizer", "sgd"], "sgd: expected one of adam"),
-        (["--grad-clip-thresh", "0"], "0: expected a number above 0, or inf"),
-        (["--keep-best", "loss:lowest"], "loss:lowest: expected a figure of validation such as loss, or NAME:max"),
-    ],
-)
-def test_wrong_options_are_one_line_and_status_2(
-    extra: list[str], message: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    with pytest.raises(SystemExit) as caught:
-        run_train(corpus, tmp_path, "--epochs", "1", *extra)
-    assert caught.value.code == 2
-    error = capsys.readouterr().err
-    assert message in error and len(error.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -116,33 +86,22 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
         return {epoch_of(path) for path in saved_checkpoints(tmp_path, "FastPitch")}
 
     assert train_until(5) == after_5
-    assert train_until(8, "--resume", "--save-inference", "bfloat16") == after_8
+    assert train_until(8, "--resume") == after_8
     out = capsys.readouterr().out
     assert [epoch for epoch in losses if f"(epoch {epoch}, iteration {epoch}, the best validation so far)" in out] == [
         1,
         2,
     ]
-    assert load_checkpoint(tmp_path / "FastPitch_inference.pt").stripped == Stripped(dtype="bfloat16", ema=False)
-    assert not (tmp_path / "FastPitch_inference_best.pt").exists(), "the best was saved before this was asked for"
 
 
-@pytest.mark.parametrize(("words", "best"), [("", 3), ("--keep-best mel_loss", 2), ("--keep-best val_mel_loss:max", 1)])
-def test_the_best_checkpoint_is_that_of_the_metric_which_is_asked_for(
-    words: str, best: int, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    figures = {1: (3.0, 9.0), 2: (2.0, 7.0), 3: (1.0, math.nan), 4: (1.5, 8.0)}
-
-    def validate(trainer: Trainer, *_) -> dict[str, float]:
-        return dict(zip(("val_loss", "val_mel_loss"), figures[trainer._position.epoch]))
-
-    monkeypatch.setattr(Trainer, "_validate", validate)
-    options = f"-bs 16 --checkpoint-interval 1 --keep-checkpoints 1 --save-inference {words}".split()
-    run_train(corpus, tmp_path, *options, "--epochs", "2")
-    run_train(corpus, tmp_path, *options, "--epochs", "4", "--resume")
-    assert {epoch_of(path) for path in saved_checkpoints(tmp_path, "FastPitch")} == {best, 4}
-    weights = load_checkpoint(tmp_path / f"FastPitch_checkpoint_{best}.pt").networks["fastpitch"]
-    stripped = load_checkpoint(tmp_path / "FastPitch_inference_best.pt").networks["fastpitch"]
-    assert all(torch.equal(stripped[name], value) for name, value in weights.items() if name in stripped)
+def test_a_metric_is_a_figure_of_the_weights_that_infer_and_nan_is_never_the_best():
+    figures = {"val_loss": 1.0, "val_ema_loss": 2.0, "val_wer": 9.0}
+    assert [SelectionMetric(name).value(figures) for name in ("loss", "val_loss", "wer", "x")] == [2.0, 1.0, 9.0, None]
+    better = [SelectionMetric().is_better(*pair) for pair in ((1.0, None), (1.0, 2.0), (2.0, 1.0), (math.nan, None))]
+    assert better == [True, True, False, False]
+    assert selection_metric("focus:max").is_better(2.0, 1.0)
+    with pytest.raises(OptionError, match="loss:lowest"):
+        selection_metric("loss:lowest")
 
 
 def validated_as(losses: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,21 +166,22 @@ def test_validation_after_so_many_updates_changes_nothing_that_is_learned(corpus
         assert torch.equal(often.networks["fastpitch"][key], value)
 
 
-@of_every_model
-def test_a_best_metric_is_any_figure_of_validation_and_a_warning_names_them_for_another(
-    model: TinyModel, corpora: Path, tmp_path: Path
+def test_a_run_resumed_within_an_epoch_keeps_its_order_on_a_device_with_another_default(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    metric = model.validated[-1]
-    words = [*RUN, "--epochs", "1", "--keep-best"]
-    with without_samples():
-        assert model.train(corpora, tmp_path / "out", *words, f"val_{metric}") == 0
-        first = logged(tmp_path / "out", f"val_{metric}")[0]
-        saved = load_checkpoint(model.checkpoint(tmp_path / "out", 1))
-        assert saved.training["best"] == {"epoch": 1, f"val_{metric}": first}
-        model.train(corpora, tmp_path / "other", *words, f"val_ema_{metric}", "--ema-decay", "0")
-    warning = f"warning: --keep-best val_ema_{metric}: no figure of validation, expected one of val_loss, val_"
-    assert warning in (tmp_path / "other" / "stdout.txt").read_text()
-    assert load_checkpoint(model.checkpoint(tmp_path / "other", 1)).training["best"] is None
+    def die() -> None:
+        raise KilledError
+
+    words = "-bs 2 --epochs 1 --steps-per-checkpoint 2 --ema-decay 0.9".split()
+    with monkeypatch.context() as patched:
+        patched.setattr("common.training.start.sorted_updates", lambda *_, **__: 3)
+        run_train(corpus, tmp_path / "whole", *words)
+        with at_iteration(5, die), pytest.raises(KilledError):
+            run_train(corpus, tmp_path / "parts", *words)
+    run_train(corpus, tmp_path / "parts", *words, "--resume")
+    whole, parts = (tmp_path / run / "FastPitch_checkpoint_1.pt" for run in ("whole", "parts"))
+    assert load_checkpoint(parts).training["sorted_updates"] == 3
+    assert_same_state(whole, parts)
 
 
 def test_a_checkpoint_of_other_audio_lists_what_differs(trained: Path, tmp_path: Path):
@@ -258,26 +218,6 @@ def _edit(corpus: Path, change) -> None:
     path.write_text(change(path.read_text()))
 
 
-def test_bad_data_met_by_a_loader_process_is_one_line_without_traceback(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "data")
-    torch.save(torch.ones(3), corpus / "durations" / "u9.pt")
-    status, _, err = finish(started("train.py", *train_options(corpus, tmp_path / "out", "--num-workers", "2")))
-    assert status == 1
-    assert len(err.strip().splitlines()) == 1
-    assert "durations/u9.pt" in err and "train.txt:6" in err
-
-
-def test_the_only_pitch_statistics_of_a_dataset_are_taken_and_several_are_not_guessed_from(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "data")
-    (corpus / "pitch_char_stats__train.json").rename(corpus / "pitch_char_stats__wavs.json")
-    run_train(corpus, tmp_path / "one", "--epochs", "1")
-    weights = load_checkpoint(tmp_path / "one" / "FastPitch_checkpoint_1.pt").networks["fastpitch"]
-    assert (weights["pitch_mean"].item(), weights["pitch_std"].item()) == (200.0, 50.0)
-    (corpus / "pitch_char_stats__more.json").write_text('{"mean": 100.0, "std": 10.0}')
-    with pytest.raises(InputError, match=r"pitch_char_stats__more\.json.*--pitch-mean-std-file"):
-        run_train(corpus, tmp_path / "two", "--epochs", "1")
-
-
 def test_an_epoch_whose_updates_are_all_skipped_is_said_and_is_not_the_best(corpus, tmp_path, monkeypatch, capsys):
     forward = PhaseLoss.forward
 
@@ -288,5 +228,5 @@ def test_an_epoch_whose_updates_are_all_skipped_is_said_and_is_not_the_best(corp
     monkeypatch.setattr(PhaseLoss, "forward", without_end)
     run_train(corpus, tmp_path, "--epochs", "1", "-bs", "16")
     out = capsys.readouterr().out
-    assert "warning: all 1 updates of epoch 1 were skipped" in out
+    assert "warning: update 1 skipped" in out
     assert "saved " in out and "best validation" not in out

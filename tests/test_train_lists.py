@@ -13,7 +13,6 @@ from tiny import TINY_OPTIONS
 import extract_mels
 import train
 from common.checkpoints.reading import load_checkpoint
-from common.errors import InputError
 from common.logger import read_log
 
 WITH_DURATIONS = "mels/a.pt|durations/a.pt|pitch_char/a.pt|Hello.\n"
@@ -33,28 +32,6 @@ def test_the_quick_start_of_the_original_runs_through(tmp_path: Path, no_samples
     assert wanted + "ljs_mel_dur_pitch_text_train_filelist.txt gives no durations" in done.stderr
     config = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").config
     assert (config.learned_alignment, config.energy_conditioning) == (True, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "durations"),
-    [
-        (WITH_DURATIONS, True),
-        ("\n" + WITH_DURATIONS, True),
-        ("mels/a.pt | durations/a.pt | pitch_char/a.pt | Hello. | anna\n", True),
-        ("wavs/a.wav|Hello.\n", False),
-        ("wavs/a.wav|See a.pt|b.pt\n", False),
-        ("mels/a.pt|pitch/a.pt|Hello.|anna\n", False),
-    ],
-)
-def test_the_named_list_says_which_fastpitch_is_trained(tmp_path: Path, text: str, durations: bool):
-    (tmp_path / "list.txt").write_text(text)
-    settings = {"TRAIN_FILELIST": tmp_path / "list.txt", "DRY_RUN": "1"}
-    done = run_bash(ROOT / "scripts/train.sh", **settings)
-    assert ("--learned-alignment" in done.stdout, "--energy-conditioning" in done.stdout) == (not durations,) * 2
-    said = f"FastPitch 1.0: {tmp_path}/list.txt gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them"
-    if not durations:
-        said = f"FastPitch 1.1, with learned alignment: {tmp_path}/list.txt gives no durations"
-    assert said in done.stderr.splitlines()
 
 
 def test_the_lists_of_a_name_are_taken_with_durations_where_there_are_any(tmp_path: Path):
@@ -93,12 +70,3 @@ def test_durations_of_text_grids_train_on_the_same_list_and_on_that_of_phones(sy
         logged = next(one["data"] for one in records if one.get("step") == "PARAMETER")
         assert [logged[one] for one in ("input_type", "symbol_set", "text_cleaners")] == ["phone", symbol_set, []]
         assert (f"--symbol-set {symbol_set}" in capsys.readouterr().out) == (not extra)
-
-
-@pytest.mark.parametrize("words", [(), ("-m", "FastPitch")])
-def test_a_list_of_another_model_names_the_option_where_it_is_left_out(words: tuple[str, ...], tmp_path: Path):
-    (path := tmp_path / "list.txt").write_text("wavs/a.wav\nwavs/b.wav\n")
-    lists = ["--training-files", str(path), "--validation-files", str(path)]
-    with pytest.raises(InputError, match=r"list\.txt:1: 1 columns") as caught:
-        train.main([*words, "-o", str(tmp_path / "out"), *lists])
-    assert ("FastPitch, -m " in str(caught.value)) == (not words)

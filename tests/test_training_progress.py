@@ -1,9 +1,7 @@
-"""What a training says of itself: how it goes, which transcripts do not fit, and what did not fit into memory."""
+"""What a training says of itself, and how transcripts that do not fit are found."""
 
 import csv
 import math
-import shutil
-import signal
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -12,23 +10,13 @@ from random import Random
 
 import pytest
 import torch
-from tiny import TINY_OPTIONS
-from tiny_models import MODELS, TinyModel, without_samples
 
 import extract_mels
-import train
-from common.checkpoints.checkpoint import saved_checkpoints
-from common.checkpoints.reading import load_checkpoint
-from common.cli import run
 from common.nn.alignment_search import durations_of_path, find_path
-from common.text.espeak import Speaker
-from common.training.engine import Engine
 from common.training.options import SelectionMetric
-from common.training.verdict import Aligned, Record, describe_training, duration, has_alignment
+from common.training.verdict import Aligned, Record, describe_training, has_alignment
 from fastpitch.aligner import Alignment, misfits
 from fastpitch.loss_function import ALIGNED
-from fastpitch.model import FastPitch
-from scripts.datasets.embedded_corpus import make_corpus
 
 LOGS = Path(__file__).with_name("training_logs.tsv")  # of measured runs (docs/TRAINING.md)
 describe = partial(describe_training, metric=SelectionMetric(), aligned=ALIGNED, best_kept=None, seconds_left=0)
@@ -106,16 +94,6 @@ def test_a_voice_that_is_fine_tuned_is_compared_with_what_it_starts_from():
     assert [has_alignment([started, tuned, *more], ALIGNED) for more in ([], [lost])] == [True, False]
 
 
-def test_the_line_names_figures_the_best_checkpoint_and_the_time_left(logs: dict[str, list[Record]]):
-    line = describe(logs["good"], seconds_left=4790)
-    figures = "alignment found (diagonality 0.49, unattended phones 0 %)"
-    assert line == f"epoch 30: {figures}; still improving; time left 1 h 20 min"
-    line = describe(logs["few"], best_kept=50).partition("; ")[2]
-    cause = "too few clips, or transcripts that do not fit"
-    assert line == f"overfitting since epoch 40, the best is kept (epoch 50): {cause}"
-    assert [duration(seconds) for seconds in (40, 90, 3600)] == ["40 s", "2 min", "1 h 00 min"]
-
-
 def test_a_model_without_attention_only_says_what_becomes_of_the_figure_to_select_by():
     history = [{"epoch": n, "train_loss": 1 - n / 50, "val_wer": 50 + abs(n - 9)} for n in range(1, 20)]
     said = partial(describe, aligned=None, metric=SelectionMetric("wer"))
@@ -136,23 +114,6 @@ def test_a_model_without_attention_only_says_what_becomes_of_the_figure_to_selec
     assert words == "epoch 1: alignment found (diagonality 0.90)"
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.label)
-def test_a_resumed_run_says_what_an_uninterrupted_one_does(model: TinyModel, corpora: Path, tmp_path: Path):
-    def said(output: Path) -> list[str]:
-        found = [one for one in (output / "stdout.txt").read_text().splitlines() if one.startswith("epoch ")]
-        return [one.partition("time left")[0] for one in found]
-
-    words = "--epochs 4 --epochs-per-checkpoint 2 --validation-interval 1".split()
-    with without_samples():
-        model.train(corpora, tmp_path / "whole", *words)
-        model.train(corpora, tmp_path / "parts", *words, "--epochs-this-job", "2")
-        model.train(corpora, tmp_path / "parts", *words, "--resume")
-    assert said(tmp_path / "parts") == said(tmp_path / "whole") != []
-    histories = [load_checkpoint(model.checkpoint(tmp_path / run, 4)).training["history"] for run in ("whole", "parts")]
-    drop = [[{k: v for k, v in one.items() if not k.endswith("took")} for one in history] for history in histories]
-    assert drop[0] == drop[1] and len(drop[0]) == 4
-
-
 def test_a_misfit_is_how_far_the_path_is_behind_the_best_token_of_each_frame():
     generator = torch.Generator().manual_seed(2)
     lengths, frames = torch.tensor([4, 3]), torch.tensor([9, 6])
@@ -164,36 +125,6 @@ def test_a_misfit_is_how_far_the_path_is_behind_the_best_token_of_each_frame():
         rows = [log_probs[item, frame] for frame in range(frames[item])]
         behind = [float(row.max() - row[path[item, frame]]) for frame, row in enumerate(rows)]
         assert found[item] == pytest.approx(sum(behind) / len(behind), rel=1e-6)
-
-
-SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
-
-
-def test_the_end_of_a_training_lists_all_transcripts_and_shows_odd_ones(tmp_path: Path, monkeypatch, capsys):
-    make_corpus(tmp_path / "corpus", SENTENCES, {"": Speaker(words_per_minute=200)}, n_validation=1)
-    lists = [
-        f"--{kind}-files={tmp_path}/corpus/{name}.txt" for kind, name in (("training", "train"), ("validation", "val"))
-    ]
-    words = ["-o", str(tmp_path / "out"), "-d", str(tmp_path / "corpus"), *lists, *TINY_OPTIONS, "-bs", "4"]
-    with without_samples():
-        train.main([*words, "--learned-alignment", "--epochs", "1"])
-        assert "transcripts are not compared with recordings: no alignment yet" in capsys.readouterr().out
-        monkeypatch.setattr("fastpitch.loss_function.ALIGNED", Aligned(-1.0))
-        shutil.rmtree(tmp_path / "out")
-        train.main([*words, "--learned-alignment", "--epochs", "2", "--epochs-this-job", "1"])
-        for n_saved in (1, 2):  # Ctrl-C leaves a finished training whose list --resume makes
-            assert not (tmp_path / "out" / "transcripts.tsv").exists()
-            assert len(saved_checkpoints(tmp_path / "out", "FastPitch")) == n_saved
-            monkeypatch.setattr(FastPitch, "misfits", lambda *_: signal.raise_signal(signal.SIGINT))
-            with pytest.raises(SystemExit, match="130"):
-                run(lambda: train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"]))
-        monkeypatch.undo()
-        monkeypatch.setattr("fastpitch.loss_function.ALIGNED", Aligned(-1.0))
-        train.main([*words, "--learned-alignment", "--epochs", "2", "--resume"])
-    rows = [line.split("\t") for line in (tmp_path / "out" / "transcripts.tsv").read_text().splitlines()[1:]]
-    scores = [float(score) for score, _, _ in rows]
-    assert len(rows) == 4 and scores == sorted(scores, reverse=True)
-    assert "none stands out; all: " in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -209,28 +140,3 @@ def test_the_shipped_voice_finds_exchanged_transcripts_among_real_clips(shared_d
     assert extract_mels.main([*words, "--report-checkpoint", "voices/en-small.pt"]) == 0
     worst = capsys.readouterr().out.partition("Transcripts to check first")[2].splitlines()[1:11]
     assert sum(any(row[0] in line for row in exchanged) for line in worst) == 8
-
-
-ALLOCATION = "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory: you tried to allocate"
-
-
-@pytest.mark.parametrize(
-    ("where", "error"),
-    [("step", RuntimeError(ALLOCATION)), ("evaluate", MemoryError()), ("evaluate", torch.OutOfMemoryError("CUDA"))],
-)
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.label)
-def test_memory_that_runs_out_is_one_line_with_the_longest_utterances_and_what_to_lower(
-    model: TinyModel, where: str, error: Exception, corpora: Path, tmp_path: Path, monkeypatch, capsys
-):
-    def fail(engine: Engine, batches, **_):
-        engine.batches = [next(iter(batches))] if where == "evaluate" else batches
-        raise error
-
-    monkeypatch.setattr(Engine, where, fail)
-    with without_samples(), pytest.raises(SystemExit) as caught:
-        run(lambda: model.train(corpora, tmp_path / "out", "--epochs", "1"))
-    line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert caught.value.code == 1 and line.startswith("error: out of memory with ")
-    seconds = [float(part.rpartition("(")[2]) for part in line.partition(";")[0].split(" s)")[:-1]]
-    assert 1 <= len(seconds) <= 3 and seconds == sorted(seconds, reverse=True)
-    assert "lower --batch-size (BS; now 4), or cut long clips" in line

@@ -26,15 +26,15 @@ _NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
 
 @dataclass(frozen=True)
 class Stripped:
-    """What `strip_checkpoint` has left of a checkpoint."""
+    """How a checkpoint was stripped by `strip_checkpoint`."""
 
-    dtype: str  # that its matrices were stored in
+    dtype: str  # of its matrices
     ema: bool  # whether its weights are the EMA weights
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that a checkpoint holds; ``training`` is None in one that only serves inference."""
+    """The contents of a checkpoint; ``training`` is None in a checkpoint for inference only."""
 
     model: str  # name of the model, as `train.py --model`
     config: Any  # its ModelConfig
@@ -43,20 +43,20 @@ class Checkpoint:
     networks: Weights
     ema: Weights | None = None
     training: dict[str, Any] | None = None  # epoch, iteration, optimizers, loss scaler, random states
-    assumed: tuple[str, ...] = ()  # fields of ``audio`` that its published file does not record
-    assumed_config: tuple[str, ...] = ()  # fields of ``config`` that neither file nor weights' shapes tell
-    stripped: Stripped | None = None  # None: a checkpoint of training, or a published one
-    longest: Longest | None = None  # utterance that it was trained on; None: not known
-    layout: str = OWN_LAYOUT  # of the file that it was read from, for people; not stored
+    assumed: tuple[str, ...] = ()  # fields of ``audio`` that a published file does not record
+    assumed_config: tuple[str, ...] = ()  # fields of ``config`` that neither the file nor the weights' shapes show
+    stripped: Stripped | None = None  # None: a training checkpoint, or a published one
+    longest: Longest | None = None  # the longest training utterance, if known
+    layout: str = OWN_LAYOUT  # of the file that it was read from, for messages; not stored
 
     @property
     def has_ema(self) -> bool:
-        """Whether there are EMA weights, beside the raw ones or in their place."""
+        """Whether there are EMA weights, beside the raw ones or instead of them."""
         return self.ema is not None or (self.stripped is not None and self.stripped.ema)
 
 
 def plain_configs(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What a checkpoint's model is, as files hold it; `read_own` reads it."""
+    """Return the description of a checkpoint's model as files store it, for `read_own`."""
     text = checkpoint.text and to_plain(checkpoint.text)
     return {
         "model": checkpoint.model,
@@ -68,7 +68,7 @@ def plain_configs(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; a kill at any moment leaves either the previous file or the new one, complete."""
+    """Write a checkpoint atomically: a kill leaves either the previous file or the new one."""
     payload = {
         "format": FORMAT_VERSION,
         **{name: value for name, value in plain_configs(checkpoint).items() if value},
@@ -82,9 +82,9 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoint:
-    """The checkpoint of a dict that `save_checkpoint` wrote; ``training=False`` leaves out the training state.
+    """Return the checkpoint of a dict that `save_checkpoint` wrote; ``training=False`` drops the training state.
 
-    Raises CheckpointError if the model is unknown, or its configuration, mels or text are wrong; names the field.
+    Raises CheckpointError, which names the field, for an unknown model or a wrong configuration.
     """
     model, config, networks = payload["model"], payload["config"], payload["networks"]
     if model not in (known := available_models()):
@@ -110,48 +110,40 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
     )
 
 
-class PartialFileError(CheckpointError):
-    """A file that belongs to another one; ``main`` is that one, where it is known."""
-
-    def __init__(self, message: str, *, main: Path | None) -> None:
-        super().__init__(message)
-        self.main = main
-
-
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:
-    """Where the checkpoint of a finished epoch goes, or, with ``iteration``, the rolling one after that update."""
+    """Return the path of a finished epoch's checkpoint or, with ``iteration``, of the rolling one after that update."""
     within = "" if iteration is None else f"_iter{iteration}"
     return folder / f"{model}_checkpoint_{epoch}{within}.pt"
 
 
 def saved_checkpoints(folder: Path, model: str) -> list[Path]:
-    """The model's checkpoints in ``folder``, oldest training state first."""
+    """Return the model's checkpoints in ``folder``, oldest training state first."""
     found = ((_NAME.search(path.name), path) for path in folder.glob(f"{model}_checkpoint_*.pt"))
     placed = [((int(name[1]), int(name[2]) if name[2] else math.inf), path) for name, path in found if name]
     return [path for _, path in sorted(placed)]
 
 
 def epoch_of(path: Path) -> int:
-    """The epoch that a checkpoint's name says."""
+    """Return the epoch in a checkpoint's name."""
     return int(_NAME.search(path.name)[1])  # type: ignore[index]  # of `checkpoint_path`
 
 
 def voice_name(path: Path) -> str:
-    """What people call a voice: the folder of a checkpoint that training has named, else the file."""
+    """Return a voice's name: the folder if training named the checkpoint, else the file."""
     folder = path.resolve().parent.name
-    made_by_training = _NAME.search(f"{path.stem}.pt") or path.stem.endswith(("_inference", "_inference_best"))
+    made_by_training = _NAME.search(path.name) or path.stem.endswith(("_inference", "_inference_best"))
     return folder if made_by_training and folder != "output" else path.stem
 
 
 def is_rolling(path: Path) -> bool:
-    """Whether a checkpoint's name says that it is one of those within epochs, which newer ones replace."""
+    """Whether a checkpoint's name is that of one within an epoch, which newer ones replace."""
     return "_iter" in path.name
 
 
 def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32") -> Checkpoint:
-    """What inference needs of a checkpoint, with matrices and kernels in a type such as bfloat16.
+    """Keep what inference needs of a checkpoint, with matrices and kernels in a type such as bfloat16.
 
-    Biases, norms and statistics stay float32: they take no space, and rounding them costs accuracy.
+    Biases, norms and statistics stay float32: they are small, and rounding them costs accuracy.
     """
     name, raw = next(iter(checkpoint.networks.items()))  # the one that infers comes first
     state = (checkpoint.ema or {}).get(name, raw)

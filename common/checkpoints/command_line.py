@@ -1,4 +1,4 @@
-"""Command lines that name checkpoints: these are opened first, then the options of exactly their models are read."""
+"""Command lines that name checkpoints, which determine the options."""
 
 import argparse
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def models_with(*roles: str) -> list[ModelSpec]:
-    """The models of these roles whose packages are here."""
+    """Return the models with these roles."""
     return [get_model(name) for role in roles for name in available_models(role)]
 
 
 def named_models(argv: Sequence[str] | None, *roles: str) -> list[ModelSpec]:
-    """The models whose checkpoints a command line names, of each role; all of a role where it names none."""
+    """Return the models whose checkpoints a command line names, or all of a role if it names none."""
     given = names_given(argv)
     found = []
     for role in roles:
@@ -31,7 +31,7 @@ def named_models(argv: Sequence[str] | None, *roles: str) -> list[ModelSpec]:
 
 
 def add_checkpoint_options(parser: ArgumentParser, purposes: dict[str, str]) -> None:
-    """Add the options that take checkpoints, of all models with the roles in ``purposes``, which say what for."""
+    """Add the options that take checkpoints of the models with the roles in ``purposes``, which end their help."""
     group = parser.add_argument_group("models")
     for spec in models_with(*purposes):
         text = f"checkpoint of a {spec.name} model{purposes[spec.role]}"
@@ -41,9 +41,9 @@ def add_checkpoint_options(parser: ArgumentParser, purposes: dict[str, str]) -> 
 def parse_options(
     argv: Sequence[str] | None, parser: ArgumentParser, models: Sequence[ModelSpec], *, intermixed: bool = False
 ) -> argparse.Namespace:
-    """The options of ``parser``, which are those of ``models``; an unknown one ends the program with status 2.
+    """Parse the options of ``models``; an unknown one ends the program with status 2.
 
-    With ``intermixed`` the first of the words that are no options may be left out.
+    With ``intermixed``, optional positional words may stand between options.
     """
     parse = parser.parse_known_intermixed_args if intermixed else parser.parse_known_args
     args, unknown = parse(argv)
@@ -57,10 +57,10 @@ def parse_options(
 
 
 def open_named_checkpoints(args: argparse.Namespace, *roles: str, quiet: bool = False) -> "dict[str, LoadedCheckpoint]":
-    """The checkpoints that options name, by role; each is opened once, with the weights that --ema chooses.
+    """Open the checkpoints that options name, by role, with the weights that --ema selects.
 
-    With ``quiet`` no line says that the EMA weights are used. Raises OptionError if two checkpoints of one role are
-    named; CheckpointError if one cannot be read or is of another model, or none has the EMA weights that are asked for.
+    With ``quiet``, no line says that EMA weights are used. Raises OptionError if two checkpoints have the same role;
+    CheckpointError if one can't be read or is of another model, or if --ema is given and none has EMA weights.
     """
     from common.checkpoints.loading import open_checkpoint  # --help needs no PyTorch
 
@@ -77,12 +77,12 @@ def open_named_checkpoints(args: argparse.Namespace, *roles: str, quiet: bool = 
 
 
 def check_ema(opened: "Sequence[LoadedCheckpoint]") -> None:
-    """Refuse by CheckpointError checkpoints none of which has the EMA weights that ``--ema`` asks for."""
+    """Raise CheckpointError if none of the checkpoints has the EMA weights that ``--ema`` asks for."""
     if not any(one.ema for one in opened):
         raise CheckpointError(f"{' and '.join(str(one.path) for one in opened)}: no EMA weights; leave out --ema")
 
 
 def architecture_answers(models: Sequence[ModelSpec]) -> dict[str, str]:
-    """Answers to the options of architectures, which the originals had at inference and checkpoints hold here."""
+    """Return the replies to options of architectures, which the originals need at inference."""
     names = {field.name for spec in models for field in fields(spec.config.ModelConfig)}
     return {option_of(name): "the checkpoint holds the architecture; leave it out" for name in sorted(names)}

@@ -1,9 +1,7 @@
-"""Exported files: what ONNX and TorchScript hold and say of it, and how ONNX files are opened."""
+"""Exported files: the contents and descriptions of ONNX and TorchScript files, and how ONNX files are opened."""
 
 import hashlib
 import json
-import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,34 +16,30 @@ from common.files import check_file
 from common.text.front_end import TextFrontEnd
 
 Shape = tuple[str | int, ...]  # names of dimensions, or sizes that are fixed
-Shapes = dict[str, Shape]  # of what a part takes or gives, by name, float32 or int64 where they count
-WAVE: Shapes = {"wave": ("batch", "samples")}  # what a vocoder gives
+Shapes = dict[str, Shape]  # of inputs or outputs by name; float32, or int64 for counts
+WAVE: Shapes = {"wave": ("batch", "samples")}  # a vocoder's output
 Runner = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # a part of an exported network: inputs -> outputs
 Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
-Noise = Callable[[int, int], Tensor]  # (frames, seed) -> what speaking gives as the input ``noise``
+Noise = Callable[[int, int], Tensor]  # (frames, seed) -> the input ``noise`` for speaking
 
 EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
-ARCHIVE_ENTRY = "speech_toolkit.json"  # the same in TorchScript, in its archive's folder "extra"
-_SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the one before it
-# In protobuf, of tensors that another file holds: its name's length, below 128, and the longest name that may be.
-_EXTERNAL = re.compile(rb"\x6a[\x00-\xff]{1,2}\n\x08location\x12([\x00-\xff])(?=([\x00-\xff]{0,127}))")
+ARCHIVE_ENTRY = "speech_toolkit.json"  # the description in TorchScript, in the archive's folder "extra"
+_SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the previous one
+_EXTERNAL = b"\n\x08location\x12"  # in the protobuf of tensors that another file holds
 
 
 class OnnxRunner:
-    """An ONNX file in onnxruntime, on the CPU, with as many threads as PyTorch has."""
+    """Runs an ONNX file in onnxruntime on the CPU, with PyTorch's number of threads."""
 
     def __init__(self, path: Path, outputs: Iterable[str], session: Any = None) -> None:
-        """``outputs`` are their names in order; ``session`` is that of `open_session`, if it is open already."""
+        """``outputs`` are names in order; ``session`` is that of `open_session`, if the file is open already."""
         self._path = path
         self._session = session or open_session(path)[0]
         self._outputs = list(outputs)
 
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Run the graph on tensors by name, and return its outputs by name.
-
-        Raises CheckpointError if it cannot be run.
-        """
+        """Run the graph on tensors by name, and return its outputs by name; raises CheckpointError."""
         given = {name: value.numpy() for name, value in inputs.items()}
         try:
             made = dict(zip(self._outputs, self._session.run(self._outputs, given), strict=True))
@@ -55,43 +49,30 @@ class OnnxRunner:
 
 
 def open_session(path: Path) -> tuple[Any, dict[str, str]]:
-    """An ONNX file opened in onnxruntime, and its metadata.
+    """Open an ONNX file in onnxruntime; returns the session and the file's metadata.
 
-    Weights may be in other files of its folder. Raises CheckpointError if onnxruntime cannot read it, or before it
-    tries to where weights are elsewhere.
+    Raises CheckpointError if onnxruntime can't read it, or if its weights are in another file: onnxruntime before 1.24
+    opens any file that a model names.
     """
     import onnxruntime  # takes long to import
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
-    options.log_severity_level = 4  # nothing: its errors are raised as well
-    # Its threads wait for work in a loop, which would slow PyTorch's until they give up.
+    options.log_severity_level = 4  # its errors are raised as well
+    # Its idle threads would spin, and slow down PyTorch's.
     options.add_session_config_entry("session.force_spinning_stop", "1")
-    model = str(path) if _has_external_weights(path, content := path.read_bytes()) else content
+    content = path.read_bytes()
+    if _EXTERNAL in content:
+        raise CheckpointError(f"{path}: its weights are in another file; export it as one file")
     try:
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return session, session.get_modelmeta().custom_metadata_map
     except Exception as error:  # onnxruntime's errors have no common class but this
         raise CheckpointError(f"{path}: onnxruntime cannot read it ({reason(error)})") from error
 
 
-def _has_external_weights(path: Path, content: bytes) -> bool:
-    """Whether other files of its folder hold weights of an ONNX file; onnxruntime before 1.24 opens any others, too.
-
-    Raises CheckpointError where one is elsewhere, or is missing.
-    """
-    folder, found = path.parent.resolve(), _EXTERNAL.findall(content)
-    for length, name in set(found):
-        file = (folder / os.fsdecode(name[: length[0]])).resolve()
-        if length[0] > len(name) or not file.is_relative_to(folder):
-            raise CheckpointError(f"{path}: its weights are in a file outside its folder; export it as one file")
-        if not file.is_file():
-            raise CheckpointError(f"{path}: {file.name}, which holds its weights, is missing; put it beside it")
-    return bool(found)
-
-
 class ModuleRunner:
-    """A part of a network in PyTorch."""
+    """Runs a part of a network in PyTorch."""
 
     def __init__(self, module: nn.Module, outputs: Iterable[str]) -> None:
         self._module, self._outputs = module, list(outputs)
@@ -107,8 +88,9 @@ class ModuleRunner:
 def random_examples(
     inputs: Mapping[str, Shape], made: Mapping[str, Callable[[Tensor], Tensor]], **sizes: Callable[[int], int]
 ) -> Examples:
-    """Examples of a part's inputs: ``lengths``, and normal random numbers, which ``made`` turns into what some inputs
-    hold. Dimensions are as long as the utterances, or as ``sizes`` says of them.
+    """Make examples of inputs: ``lengths``, and normal random numbers, which ``made`` converts for some inputs.
+
+    Dimensions are as long as the utterances, or as long as ``sizes`` returns.
     """
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
@@ -128,42 +110,42 @@ def random_examples(
 
 @dataclass(frozen=True)
 class Quantization:
-    """How a part's ONNX computes in 8-bit integers where that is faster."""
+    """How a part's ONNX file computes in 8-bit integers, if that is faster."""
 
-    # Whether it is its convolutions, with scales that examples show; else its matrix products, with scales of their own
+    # Whether convolutions are quantized, with scales from examples; else matrix products are, with dynamic scales
     calibrated: bool
-    # (mels (n_mels, F) to calibrate with, if that is so) -> inputs of one whole utterance each, to compare mels by
+    # (mels (n_mels, F)) -> inputs of one whole utterance each, to calibrate with and to compare
     examples: Callable[[Sequence[Tensor]], list[tuple[Tensor, ...]]]
-    within: str = ""  # of matrix products, those alone whose nodes' names have this part
+    within: str = ""  # quantize only matrix products whose node names contain this
 
 
 @dataclass(frozen=True)
 class Part:
-    """A network, or a part of one, as a function of tensors alone, which a file holds."""
+    """A network, or a part of one, as a function of tensors, which is exported to a file."""
 
-    name: str  # "" where the network is one part; else in the file's name
+    name: str  # in the file's name; "" if the network is one part
     module: nn.Module
     inputs: Shapes
     outputs: Shapes
     examples: Examples  # (batch size, length, generator) -> inputs; the last utterance is shorter than ``length``
-    scriptable: bool = False  # whether torch.jit.script takes it; a trace would be bound to one device
-    example_batch: int = 1  # of the example that is traced
-    # (whether it is to be quantized) -> a module of the same function that is faster in ONNX; None: module
+    scriptable: bool = False  # whether torch.jit.script supports it; a trace would be bound to one device
+    example_batch: int = 1  # of the traced example
+    # (whether it will be quantized) -> an equivalent module that is faster in ONNX; None: ``module``
     onnx_form: Callable[[bool], nn.Module] | None = None
     quantization: Quantization | None = None
 
 
 @dataclass(frozen=True)
 class Exports:
-    """What a model's package gives to be exported."""
+    """The parts of a model that are exported."""
 
     parts: tuple[Part, ...]
-    description: dict[str, Any] = field(default_factory=dict)  # what else users of the file must know: plain types
+    description: dict[str, Any] = field(default_factory=dict)  # further facts for users of the file, plain types
     noise: Noise | None = None
 
 
 def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
-    """What a file says of the stripped checkpoint that it is made of, in plain types.
+    """Describe a stripped checkpoint in plain types, for the files that are exported from it.
 
     The fingerprint is the same in all parts of a checkpoint.
     """
@@ -187,7 +169,7 @@ def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
 
 
 def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
-    """What a file says of the part that it holds."""
+    """Describe a part, for its file."""
     return {
         "part": part.name,
         "parts": [one.name for one in exports.parts],
@@ -197,7 +179,7 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
 
 
 def part_path(path: Path, name: str) -> Path:
-    """Where a part goes: voice.onnx -> voice.encoder.onnx."""
+    """Return the path of a part: voice.onnx -> voice.encoder.onnx."""
     return path.with_suffix(f".{name}{path.suffix}") if name else path
 
 
@@ -210,7 +192,7 @@ class ExportedFile:
     session: Any  # that of `open_session`
 
     def runners(self) -> dict[str, OnnxRunner]:
-        """What runs each part of its network, by name: this file, and those that lie beside it.
+        """Return the runners of all parts of its network by name: this file, and those beside it.
 
         Raises CheckpointError if one is missing, or of another checkpoint.
         """
@@ -229,7 +211,7 @@ class ExportedFile:
 
 
 def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
-    """Open an ONNX file, and the checkpoint that it is of, which has no weights.
+    """Open an ONNX file; returns its checkpoint too, which has no weights.
 
     Raises CheckpointError if it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
     """
@@ -240,9 +222,9 @@ def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
 
 
 def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, Any]:
-    """What `describe` and `describe_part` say, from the metadata of a file.
+    """Read the results of `describe` and `describe_part` from a file's metadata.
 
-    Raises CheckpointError if it is not there, or of another version.
+    Raises CheckpointError if they are missing, or of another version.
     """
     if METADATA_KEY not in metadata:
         raise CheckpointError(f"{where}: not written by scripts/export_model.sh")
@@ -254,6 +236,6 @@ def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, A
 
 
 def payload_of(description: dict[str, Any], networks: Weights) -> dict[str, Any]:
-    """The dict of the stripped checkpoint that a description is of, as `save_checkpoint` writes it."""
+    """Return the dict of a described checkpoint as `save_checkpoint` writes it."""
     parts = {"networks": networks, "ema": None, "training": None}
     return description | parts | {"format": FORMAT_VERSION, "stripped": {"dtype": "float32", "ema": description["ema"]}}

@@ -1,4 +1,4 @@
-"""Writing exported files, and comparing what they compute with PyTorch."""
+"""Write exported files, and compare their results with PyTorch's."""
 
 import json
 import logging
@@ -21,19 +21,18 @@ from common.errors import InputError
 from common.files import write_atomically, writing
 
 OPSET = 17  # of ONNX: onnxruntime reads it since 1.12
-# Batch sizes and lengths (tokens, or frames) that a file is run with; the example it is made of is another.
+# Batch sizes and lengths (tokens, or frames) that a file is checked with; the traced example has others.
 SHAPES = ((1, 11), (2, 30), (3, 64))
 _EXAMPLE_LENGTH = 24
 _SEED = 1234
-# Weights of 7 bits: the instructions of processors before AVX512-VNNI add pairs of products in 16 bits, in which those
-# of 8 bits overflow.
+# Weights of 7 bits, since processors before AVX512-VNNI add pairs of products in 16 bits, which overflow with 8 bits.
 _WEIGHTS = {"reduce_range": True, "per_channel": True}
 
 
 def write_onnx(
     path: Path, part: Part, metadata: Mapping[str, str], *, quantize: Callable[[Path], None] | None = None
 ) -> None:
-    """Trace a part, and write it as ONNX with ``metadata``; ``quantize`` changes the traced file."""
+    """Trace a part, and write it as ONNX with ``metadata``; ``quantize`` modifies the traced file."""
     import onnx  # takes long to import, as the exporter does
 
     example = part.examples(part.example_batch, _EXAMPLE_LENGTH, torch.Generator().manual_seed(_SEED))
@@ -42,7 +41,7 @@ def write_onnx(
         for name, shape in (*part.inputs.items(), *part.outputs.items())
     }
     with writing(path), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the exporter, about itself
+        warnings.simplefilter("ignore")  # the exporter warns about itself
         torch.onnx.export(
             part.module if part.onnx_form is None else part.onnx_form(quantize is not None),
             (dict(zip(part.inputs, example)),),
@@ -67,14 +66,14 @@ def write_compared(path: Path, part: Part, description: dict[str, Any], *, forma
         return largest_difference(OnnxRunner(path, part.outputs), part)
     extra = {ARCHIVE_ENTRY: json.dumps(description)}
     write_atomically(path, lambda file: torch.jit.save(torch.jit.script(part.module), file, _extra_files=extra))
-    # Code in TorchScript is run: of this file alone, which has just been written.
+    # Loading TorchScript runs code, which is ours here.
     return largest_difference(ModuleRunner(torch.jit.load(path), part.outputs), part)
 
 
 def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> float:
-    """Write the one network of a stripped checkpoint, with the names that its parameters have in checkpoints.
+    """Write the network of a stripped checkpoint, with the parameter names of checkpoints.
 
-    Returns the largest difference of the weights in the file from the checkpoint's.
+    Returns the largest difference between the weights in the file and the checkpoint's.
     """
     from safetensors.torch import save
 
@@ -87,7 +86,7 @@ def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str,
 
 
 def largest_difference(run: Runner, part: Part) -> float:
-    """How far outputs of a file lie from the part's in PyTorch, over `SHAPES`, at most.
+    """Return the largest difference between the outputs of a file and those of PyTorch, over `SHAPES`.
 
     An output whose largest value exceeds 1 is divided by it. Raises InputError if outputs have other shapes.
     """
@@ -108,10 +107,9 @@ def largest_difference(run: Runner, part: Part) -> float:
 def write_quantized(
     path: Path, part: Part, description: dict[str, Any], *, mels: Sequence[Tensor], audio: AudioConfig
 ) -> float:
-    """Write a part as ONNX of 8-bit integers, and return its mel distance from PyTorch.
+    """Write a part as ONNX in 8-bit integers, and return its mel distance from PyTorch.
 
-    Every second of ``mels`` (n_mels, F) calibrates a part with calibrated scales, and the others compare; a mel alone
-    does both.
+    Every second of ``mels`` (n_mels, F) is for calibration, the others for the comparison; a single mel is for both.
     """
     quantization = part.quantization
     assert quantization is not None
@@ -119,7 +117,7 @@ def write_quantized(
     if quantization.calibrated:
         shown = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[::2])]
         quantize = partial(_quantize_convolutions, examples=shown)
-    logging.disable(logging.WARNING)  # that a file was not prepared by another tool first, which changes nothing
+    logging.disable(logging.WARNING)  # onnxruntime recommends another tool first, which changes nothing
     write_onnx(path, part, {METADATA_KEY: json.dumps(description | {"quantized": "int8"})}, quantize=quantize)
     logging.disable(logging.NOTSET)
     compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
@@ -127,7 +125,7 @@ def write_quantized(
 
 
 def _quantize_products(path: Path, within: str) -> None:
-    """Make matrix products whose names have the part ``within`` compute in 8 bits, with scales found at run time."""
+    """Quantize matrix products whose names contain ``within`` to 8 bits, with dynamic scales."""
     import onnx  # takes long to import
     from onnxruntime.quantization import QuantType, quantize_dynamic  # takes long to import
 
@@ -137,7 +135,7 @@ def _quantize_products(path: Path, within: str) -> None:
 
 
 def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]]) -> None:
-    """Make the convolutions of an ONNX file compute in 8 bits, with the inputs' scales that ``examples`` show."""
+    """Quantize the convolutions of an ONNX file to 8 bits, with scales from ``examples``."""
     from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 
     rest = iter([{name: value.numpy() for name, value in example.items()} for example in examples])
@@ -151,9 +149,9 @@ def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]])
 
 
 def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor]], audio: AudioConfig) -> float:
-    """Mean absolute difference of the mels (natural logarithm) that a file and the part in PyTorch speak.
+    """Return the mean absolute difference of the natural-log mels of a file and of PyTorch.
 
-    ``examples`` are whole utterances, whose mels have as many frames in both; of waves the mels are computed.
+    ``examples`` are whole utterances, whose mels have the same number of frames in both; mels of waves are computed.
     """
     extractor = None if "mel" in part.outputs else MelExtractor(audio)
     reference, distances = ModuleRunner(part.module, part.outputs), []

@@ -1,22 +1,19 @@
-"""What a checkpoint is, as plain types: model, layout, architecture, contracts, training state, and storage."""
+"""Describe a checkpoint in plain types: model, layout, architecture, audio, text, and training state."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT, Checkpoint
 from common.checkpoints.exported import open_exported
-from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import check_fit, new_networks
-from common.checkpoints.reading import file_format, load_checkpoint, read_payload
+from common.checkpoints.reading import file_format, load_checkpoint
 from common.config import to_plain
 from common.registry import get_model
 
 
 def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
-    """A checkpoint of ours or of a published layout, or an exported file of ours, and all about it as
-    `scripts/inspect_checkpoint.sh --json` has it.
+    """Read a checkpoint, ours or published, or an exported file of ours; returns it with its description.
 
     Raises CheckpointError if it is none, damaged, or another program's.
     """
@@ -24,14 +21,13 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
     if file_format(path) == "onnx":
         exported, checkpoint = open_exported(path)
         said = exported.description
-        more |= {"layout": "onnx", "part": said["part"], "context_frames": said["context_frames"], "dtypes": {}}
+        more |= {"layout": "onnx", "part": said["part"], "context_frames": said["context_frames"]}
         more |= {name: {key: {"shape": shape} for key, shape in said[name].items()} for name in ("inputs", "outputs")}
         checkpoint = replace(checkpoint, networks={said["network"]: {}})  # whose weights it does not have
         networks = new_networks(checkpoint, where=str(path))
     else:
         checkpoint = load_checkpoint(path)
         networks = check_fit(checkpoint, where=str(path))
-        more["dtypes"] = _stored_dtypes(path)
     spec, training = get_model(checkpoint.model), checkpoint.training
     if training is not None:
         training = {name: training[name] for name in ("epoch", "iteration")} | {"optimizers": [*training["optimizers"]]}
@@ -54,15 +50,3 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         "training": training,
         **more,
     }
-
-
-def _stored_dtypes(path: Path) -> dict[str, int]:
-    """How many weights the file stores in each type of floating-point number."""
-    if "format" in (payload := read_payload(path, on_demand=True)):
-        states = [*payload["networks"].values(), *(payload["ema"] or {}).values()]
-    else:
-        states = [value for value in with_state_dict(payload).values() if is_state(value)]
-    counts: Counter[str] = Counter()
-    for value in (one for state in states for one in state.values() if one.is_floating_point()):
-        counts[str(value.dtype).removeprefix("torch.")] += value.numel()
-    return dict(counts)

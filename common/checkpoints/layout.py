@@ -1,4 +1,4 @@
-"""What published layouts share: names of weights, weights without a name, and the state of training by numbers."""
+"""Shared readers of published layouts: names of weights, bare weights, and training states by number."""
 
 import re
 from collections.abc import Iterable
@@ -7,22 +7,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Of DistributedDataParallel and torch.compile; the longest is that of some of WaveGlow's, which apex wrapped.
+# Of DistributedDataParallel and torch.compile; "1." is of some of WaveGlow's, which apex wrapped.
 _PREFIX = re.compile(r"^(?:(?:module|_orig_mod)\.)+(?:1\.)?")
 # Weight norm and spectral norm as torch.nn.utils.parametrizations names their parts -> as the published files do.
 _PARAMETRIZED = re.compile(r"\.parametrizations\.weight\.(original0|original1|original|0\._u|0\._v)$")
 _PARTS = {"original0": "g", "original1": "v", "original": "orig", "0._u": "u", "0._v": "v"}
 _WEIGHTS_ALONE = ("model", "model_state_dict", "weights")  # entries that hold them where none is called state_dict
 BATCH_NORM_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
-# Those that change the numbers; the others choose a kernel, which depends on the machine.
+# Optimizer settings that change results; others select a kernel.
 _SETTINGS = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "grad_averaging")
 
 
 def published_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a state dict as float32, by the names that published files have.
+    """Return the weights of a state dict as float32, with the names that published files have.
 
-    Prefixes of wrapped networks are left out; the parts of weight norm and spectral norm are called ``weight_g``,
-    ``weight_v``, ``weight_orig`` and so on, whatever PyTorch's version called them.
+    Prefixes of wrapped networks are removed; the parts of weight norm and spectral norm are called ``weight_g``,
+    ``weight_v``, ``weight_orig`` and so on, whatever PyTorch's version calls them.
     """
 
     def standard_name(key: str) -> str:
@@ -41,7 +41,7 @@ def is_state(value: Any) -> bool:
 
 
 def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:
-    """Put weights that stand alone, or under another name, under ``state_dict``."""
+    """Put bare weights, or weights under another name, under ``state_dict``."""
     if is_state(payload):
         return {"state_dict": dict(payload)}
     if "state_dict" not in payload:
@@ -52,7 +52,7 @@ def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_float32(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights as float32; counters stay as they are."""
+    """Return floating-point weights as float32; counters stay unchanged."""
     real = {key: value for key, value in state.items() if isinstance(value, Tensor) and value.is_floating_point()}
     return state | {key: value.detach().float() for key, value in real.items()}
 
@@ -67,11 +67,11 @@ def training_state(
     iteration: str | None = None,
     needs: str = "param_groups",
 ) -> dict[str, Any] | None:
-    """Epoch, updates, optimizer and loss scale of a file with one ``network``; None for no training.
+    """Return epoch, updates, optimizer and loss scale of a file with one ``network``; None without training state.
 
-    ``keys`` are those of the state dict, in whose order the optimizer numbers what is no buffer (by the end of the
-    key); ``needs`` names the part of its state that must not be empty. The originals count epochs from
-    ``first_epoch``; without a key for the ``iteration`` the optimizer knows it.
+    ``keys`` are those of the state dict: the optimizer numbers those that don't end in one of ``buffers``. ``needs``
+    names the part of its state that must not be empty. The originals count epochs from ``first_epoch``; without a key
+    for the ``iteration``, the optimizer's step is used.
     """
     optimizer = payload.get("optimizer")
     if not optimizer or not optimizer[needs]:
@@ -90,11 +90,10 @@ def training_state(
 
 
 def optimizer_by_name(optimizer: dict[str, Any], parameters: list[str]) -> dict[str, Any]:
-    """An Adam-like optimizer's ``state_dict()`` as `common.training.optim.state_by_name` gives it.
+    """Convert an Adam-like optimizer's ``state_dict()`` to the form of `common.training.optim.state_by_name`.
 
-    ``parameters`` are the names in the order in which the optimizer was given them. The step is a tensor, as torch's
-    optimizers want it now; older ones stored a number, and apex's one number for all parameters. Raises ValueError if
-    the state is of another number of parameters.
+    ``parameters`` are the names in the optimizer's order. The step becomes a tensor; older optimizers stored a number,
+    and apex one number for all parameters. Raises ValueError for another number of parameters.
     """
     group = optimizer["param_groups"][0]
     if len(group["params"]) != len(parameters):

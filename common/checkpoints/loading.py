@@ -1,7 +1,7 @@
-"""Checkpoints opened for a job, and their networks with the weights in them."""
+"""Open checkpoints for inference, and build their networks."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -26,23 +26,22 @@ _LONGEST_DIFFERENCE = 500  # characters of a message
 
 @dataclass(frozen=True)
 class LoadedCheckpoint:
-    """A checkpoint to infer with, and the model that it is of."""
+    """A checkpoint for inference, and its model."""
 
     spec: ModelSpec
     path: Path
     checkpoint: Checkpoint
-    ema: bool  # infer with its EMA weights
-    exported: ExportedFile | None = None  # an ONNX file, which runs in the network's place
+    ema: bool  # whether to use its EMA weights
+    exported: ExportedFile | None = None  # an ONNX file, which runs instead of the network
 
 
 def open_checkpoint(
     path: Path, *, model: str | None = None, role: str | None = None, ema: bool | None = None
 ) -> LoadedCheckpoint:
-    """A checkpoint for inference, which must be of ``model`` or of any model with ``role``.
+    """Open a checkpoint for inference, which must be of ``model`` or of any model with ``role``.
 
-    It infers with its EMA weights where it has any, which a line on stderr says unless ``ema`` asks for them; with
-    ``ema`` False it infers with the raw ones. Raises CheckpointError if it cannot be read, is of another model, or has
-    EMA weights alone and ``ema`` is False.
+    By default its EMA weights are used if it has any, with a line on stderr; ``ema=True`` uses them silently,
+    ``ema=False`` the raw ones. Raises CheckpointError if it can't be read, is of another model, or lacks raw weights.
     """
     exported, checkpoint = read_model(path)
     expected = available_models(role) if model is None else [model]
@@ -58,7 +57,7 @@ def open_checkpoint(
 
 
 def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
-    """A checkpoint without its training state; of an ONNX file of ours the file, and what it says of it.
+    """Read a checkpoint without its training state, or an ONNX file of ours and the description in it.
 
     Raises CheckpointError if it is none, damaged, or not ours.
     """
@@ -68,11 +67,10 @@ def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
 def load_networks(
     checkpoint: Checkpoint, *, ema: bool = False, device: torch.device, where: str = "checkpoint", shared: bool = False
 ) -> tuple[Networks, Any]:
-    """The networks of a checkpoint that infer, on ``device`` in evaluation mode, and its ModelConfig.
+    """Build a checkpoint's networks for inference, on ``device`` in evaluation mode; returns its ModelConfig too.
 
-    ``ema`` takes the EMA weights; ``where`` names the checkpoint in errors. With ``shared`` the networks use the
-    checkpoint's tensors, not copies. Raises CheckpointError if EMA weights are asked for and absent, or the weights do
-    not fit the configuration.
+    ``ema`` selects the EMA weights; ``where`` names the checkpoint in errors. With ``shared``, the networks use the
+    checkpoint's tensors, not copies. Raises CheckpointError if it has no EMA weights, or its weights don't fit.
     """
     if ema and not checkpoint.has_ema:
         raise CheckpointError(f"{where}: holds no EMA weights; leave out --ema")
@@ -83,9 +81,9 @@ def load_networks(
 
 
 def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", inference: bool = False) -> Networks:
-    """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone.
+    """Build a checkpoint's networks with new weights; on the device ``meta``, they have shapes only.
 
-    With ``inference`` those that only training needs are left out, as they are where the checkpoint holds one alone.
+    With ``inference``, or if the checkpoint has only one, networks that only training needs are left out.
     """
     build, inference = get_model(checkpoint.model).model.build_networks, inference or len(checkpoint.networks) == 1
     try:
@@ -96,17 +94,17 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta", in
 
 
 def check_fit(checkpoint: Checkpoint, *, where: str) -> Networks:
-    """The networks of a checkpoint's configuration, which its weights must fit; raises as `load_weights`."""
+    """Build the networks of a checkpoint's configuration and check its weights; raises as `load_weights`."""
     built = new_networks(checkpoint, where=where)
     load_weights({name: built[name] for name in checkpoint.networks if name in built}, checkpoint.networks, where=where)
     return built
 
 
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device | str) -> tuple[Any, Any]:
-    """The network that infers, with weight norm folded and the like, and its ModelConfig.
+    """Build the network for inference, with weight norm folded; returns its ModelConfig too.
 
-    Raises CheckpointError as `load_networks` does; OptionError if an exported file is for other programs, or the device
-    is not the CPU.
+    Raises CheckpointError as `load_networks`; OptionError if an exported file is for other programs, or isn't run on
+    the CPU.
     """
     spec, exported, made, device = loaded.spec, loaded.exported, loaded.checkpoint, torch.device(device)
     if exported is None:
@@ -130,12 +128,12 @@ def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
 
 
 def load_weights(
-    networks: Networks, weights: Weights, *, where: str, kind: str = "weights", shared: bool = False
+    networks: Mapping[str, nn.Module], weights: Weights, *, where: str, kind: str = "weights", shared: bool = False
 ) -> None:
-    """Load each network's state dict; every key and shape must be as expected. ``kind`` says what they are in errors.
+    """Load each network's state dict strictly; ``kind`` names the weights in errors.
 
-    With ``shared`` the tensors of the state dict become those of the network. Raises CheckpointError, which lists what
-    is missing, unexpected or of another shape.
+    With ``shared``, the networks use the tensors of the state dict. Raises CheckpointError, which lists missing,
+    unexpected and misshapen weights.
     """
     for name, network in networks.items():
         if name not in weights:
@@ -149,9 +147,9 @@ def load_weights(
 
 
 def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:
-    """Refuse by InputError a text-to-mel model's config of other mel channels or symbols.
+    """Raise InputError if a text-to-mel model's config has other numbers of mel channels or symbols.
 
-    ``text`` None leaves the number of symbols unchecked, and so do phonological features without a table.
+    Without ``text``, and for phonological features without a table, symbols aren't checked.
     """
     if config.n_mel_channels != audio.n_mels:
         raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")

@@ -1,4 +1,4 @@
-"""Options that concern checkpoints, for the commands that open and convert them."""
+"""Options of commands that open or convert checkpoints."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,19 +8,19 @@ from common.options import option
 
 @dataclass(frozen=True)
 class EmaOptions:
-    """Which weights to infer with, as ``ema`` of `common.checkpoints.open_checkpoint`."""
+    """Which weights to infer with, as ``ema`` of `common.checkpoints.loading.open_checkpoint`."""
 
     ema: bool | None = option(
         None,
-        "use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones; if not given, the EMA "
-        "weights of each checkpoint that has them",
+        "use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones (default: the EMA weights "
+        "of each checkpoint that has them)",
         variable="EMA",
     )
 
 
 @dataclass(frozen=True)
 class ConversionOptions:
-    """What a file of another implementation does not say itself."""
+    """What a file of another implementation may not contain."""
 
     config: Path | None = option(
         None,
@@ -32,7 +32,4 @@ class ConversionOptions:
         None,
         "file of the discriminators of a HiFi-GAN whose name is not that of the generator's with do_ for g_",
         metavar="FILE",
-    )
-    partial: bool = option(
-        False, "convert what fits: weights that SOURCE lacks are as in a new network, others are left out, each listed"
     )

@@ -1,4 +1,4 @@
-"""Checkpoints of every kind that training and inference take, recognized by content, and read without running code."""
+"""Read checkpoints, ours and published, which are recognized by content; no code in them is run."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +14,11 @@ from common.files import check_file
 from common.registry import available_models, get_model
 from common.torch_file import StoredObject, read_torch_file
 
-_DAMAGES = (LookupError, TypeError, AttributeError, ValueError, RuntimeError)  # what reading a damaged file raises
+_DAMAGES = (LookupError, TypeError, AttributeError, ValueError, RuntimeError)  # errors of reading a damaged file
 
 
 def file_format(path: Path) -> str:
-    """What a file begins as: ``safetensors``, ``onnx``, or any other, ``torch``; CheckpointError if there is none."""
+    """Return ``safetensors``, ``onnx`` or ``torch`` by a file's first bytes; CheckpointError if there is no file."""
     check_file(path, kind="checkpoint file", error=CheckpointError)
     with path.open("rb") as file:
         start = file.read(9)
@@ -28,9 +28,9 @@ def file_format(path: Path) -> str:
 
 
 def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
-    """The dict of plain types and tensors that a checkpoint file holds, whatever its layout.
+    """Return the dict of plain types and tensors in a checkpoint file of any layout.
 
-    ``on_demand`` maps the file into memory, where its format lets it, so that tensors are read when they are used.
+    ``on_demand`` maps the file into memory if its format allows it, so that tensors are read when they are used.
     Raises CheckpointError if the file is missing, damaged, or holds anything but a dict of tensors and plain types.
     """
     kind = file_format(path)
@@ -41,7 +41,7 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
 
 
 def _read_safetensors(path: Path) -> dict[str, Any]:
-    """The weights of a file in safetensors; of one of ours as a checkpoint's dict."""
+    """Return the weights in a safetensors file; for one of ours, a checkpoint's dict."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -57,9 +57,9 @@ def _read_safetensors(path: Path) -> dict[str, Any]:
 
 
 def _read_pickled(path: Path, *, on_demand: bool) -> dict[str, Any]:
-    """A checkpoint's dict; with the weights of the network that it pickles, if it does, under ``state_dict``.
+    """Return a checkpoint's dict; the weights of a pickled network are under ``state_dict``.
 
-    The network is the file's only one, the one called ``model``, or all that the file holds.
+    The network is the whole file, its only network, or the one called ``model``.
     """
     payload = read_torch_file(path, wanted="a checkpoint of torch.save", mapped=on_demand, error=CheckpointError)
     if isinstance(payload, StoredObject):
@@ -74,7 +74,7 @@ def _read_pickled(path: Path, *, on_demand: bool) -> dict[str, Any]:
 
 
 def _stored_weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor]:
-    """A network's parameters and buffers by name, as its ``state_dict()`` would give them."""
+    """Return a pickled network's parameters and buffers as its ``state_dict()`` would."""
     state = network.state
     values = (state.get("_parameters") or {}) | (state.get("_buffers") or {})
     kept = values.keys() - set(state.get("_non_persistent_buffers_set") or ())
@@ -86,11 +86,11 @@ def _stored_weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor
 
 
 def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
-    """Read a checkpoint of ours, as ``.pt`` or safetensors, or of a published layout onto the CPU.
+    """Read a checkpoint, ours (``.pt`` or safetensors) or published, to the CPU.
 
-    ``training=False`` leaves out the training state, and files next to a published checkpoint that only training needs;
-    weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time. Raises
-    CheckpointError as `read_payload` does, or if it is no checkpoint of a known layout.
+    ``training=False`` drops the training state and files that only training needs, and reads weights from the disk when
+    they are used, so that a vocoder's discriminators cost no time. Raises CheckpointError as `read_payload`, or if the
+    layout is unknown.
     """
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
@@ -105,9 +105,9 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
 
 
 def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
-    """A checkpoint of another implementation; each model's package recognizes its own by their keys.
+    """Read a checkpoint of another implementation; each model's package recognizes its own by their keys.
 
-    Raises CheckpointError if it is of none, or damaged.
+    Raises CheckpointError if none does, or it is damaged.
     """
     payload = with_state_dict(payload)
     given = payload.get("state_dict")
@@ -124,7 +124,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
 
 
 def load_last_checkpoint(folder: Path, model: str, *, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
-    """The newest checkpoint that can be read, or None where there is none; ``warn(line)`` is called for newer ones.
+    """Read the newest readable checkpoint; returns None if there is none. ``warn(line)`` is called for unreadable ones.
 
     Raises CheckpointError if there are checkpoints, and none can be read.
     """

@@ -1,4 +1,4 @@
-"""What every dataset and batch offers to the training loop."""
+"""Base classes of datasets and batches, for the training loop."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ B = TypeVar("B", bound="Batch")
 class Batch:
     """Base of a model's batch: named tensors, and the utterances' names for error messages.
 
-    A subclass adds its tensors as fields, and counts its mel frames. Datasets give batches of one utterance.
+    A subclass adds tensors as fields, and counts its mel frames. Datasets return batches of one utterance.
     """
 
     names: tuple[str, ...]  # one an utterance, "wavs/a.wav (train.txt:7)"
@@ -51,9 +51,9 @@ class Batch:
 
 
 def pad_rows(rows: Sequence[Tensor]) -> Tensor:
-    """Tensors of one dtype and number of dimensions as a batch (B, ...), with zeros at their ends up to the largest.
+    """Stack tensors of one dtype and number of dimensions as a batch (B, ...), zero-padded to the largest size.
 
-    A loader process fills shared memory directly, from which the training process takes the batch without a copy.
+    A loader process fills shared memory directly, so that the training process needs no copy.
     """
     first = rows[0]
     shape = torch.Size((len(rows), *(max(row.size(axis) for row in rows) for axis in range(first.dim()))))
@@ -69,7 +69,7 @@ def pad_rows(rows: Sequence[Tensor]) -> Tensor:
 
 
 def join_batches(batches: Sequence[B]) -> B:
-    """Batches as one, in their order: tensors zero-padded as by `pad_rows`, tuples one after the other."""
+    """Join batches in order: tensors are padded by `pad_rows`, tuples concatenated."""
     changed: dict[str, Any] = {}
     for name, value in vars(batches[0]).items():
         values = [getattr(batch, name) for batch in batches]
@@ -82,7 +82,7 @@ def join_batches(batches: Sequence[B]) -> B:
 
 @dataclass(frozen=True)
 class Longest:
-    """The most that utterances of a training have."""
+    """The sizes of the longest training utterances."""
 
     frames: int
     symbols: int
@@ -90,17 +90,17 @@ class Longest:
 
 @dataclass(frozen=True)
 class Draw:
-    """An utterance in one epoch, for datasets that give another part of it each time."""
+    """An utterance in an epoch, for datasets that return another part of it each time."""
 
     index: int
     epoch: int
 
 
 class Dataset(Protocol):
-    """A map-style dataset whose utterances can be compared by length before they are loaded.
+    """A map-style dataset that knows relative lengths before utterances are loaded.
 
-    Training takes utterances by ``draw``, in any process and order: what is random in it comes from its two arguments
-    and the dataset's seed alone. Validation takes them by ``__getitem__``, always the same.
+    Training calls ``draw``, in any process and order: randomness comes from its arguments and the dataset's seed alone.
+    Validation calls ``__getitem__``, which always returns the same.
     """
 
     lengths: list[int]  # relative lengths, any unit: only their order matters

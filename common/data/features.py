@@ -1,4 +1,4 @@
-"""Load and check the files that a list names: mel-spectrograms, other features, and recordings."""
+"""Load and check the files in a list: mel-spectrograms, other features, and recordings."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -12,39 +12,39 @@ from common.audio.wav import check_wav
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, at
-from common.torch_file import load_tensor, tensor_shape
+from common.torch_file import load_tensor
 
 
 def feature_name(path: str) -> str:
-    """Where each feature of a recording or mel lies in its folder: ``wavs/speaker/a.wav`` -> ``speaker/a``."""
+    """Return the path of an utterance's features within their folder: ``wavs/speaker/a.wav`` -> ``speaker/a``."""
     parts = PurePosixPath(path)
     return PurePosixPath(*(parts.parts[1:] or parts.parts)).with_suffix("").as_posix()
 
 
 def load_fractions(path: Path, *, where: str, name: str = "") -> Tensor:
-    """The tensor in a file as float32; ``name`` is the file's in messages.
+    """Load a tensor as float32; ``name`` is the file's name in messages.
 
     Raises:
-        InputError: it is missing or broken, or holds values that are not finite.
+        InputError: it is missing or broken, or has values that are not finite.
     """
     tensor = load_tensor(path, where=where).float()
-    # A sum is quick and finite only of finite values; where it is not, it may have overflown.
+    # The sum is a fast check; if it isn't finite, it may have overflowed.
     if not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
         raise InputError(f"{name or path}: holds values that are not finite ({where})")
     return tensor
 
 
 def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
-    """The tensor that a column names, float32; raises InputError as `load_fractions`."""
+    """Load the tensor that a column names as float32; raises InputError as `load_fractions`."""
     name = entry.fields[column]
     return load_fractions(folder / name, where=entry.where, name=name)
 
 
 def frames_of_tokens(values: Tensor, n_frames: int, *, name: str, frames_of: str, where: str = "") -> Tensor:
-    """Durations in whole frames, int64, as a file called ``name`` has them.
+    """Check the durations in a file called ``name``, and return them as int64 frames.
 
     Raises:
-        InputError: they are no row of whole numbers of frames, or are not as many frames in all as ``frames_of`` has.
+        InputError: they aren't a row of whole numbers, or their sum isn't the number of frames of ``frames_of``.
     """
     if values.dim() != 1 or not torch.equal(values, values.round()) or (values < 0).any():
         raise InputError(f"{name}: expected a row of whole numbers of frames{at(where)}")
@@ -54,7 +54,7 @@ def frames_of_tokens(values: Tensor, n_frames: int, *, name: str, frames_of: str
 
 
 def load_mel(folder: Path, entry: FilelistEntry, *, n_mels: int) -> Tensor:
-    """The mel-spectrogram that a line names, (n_mels, F) float32; raises InputError."""
+    """Load the mel-spectrogram that a line names, (n_mels, F) float32; raises InputError."""
     mel = load_feature(folder, entry, "mel")
     if mel.dim() != 2 or mel.size(0) != n_mels or mel.size(1) == 0:
         raise shape_error(entry, "mel", mel, wanted=f"({n_mels}, frames)")
@@ -62,12 +62,12 @@ def load_mel(folder: Path, entry: FilelistEntry, *, n_mels: int) -> Tensor:
 
 
 def shape_error(entry: FilelistEntry, column: str, got: Tensor, *, wanted: str) -> InputError:
-    """What to raise for a feature of the wrong shape."""
+    """Make the error for a feature of the wrong shape."""
     return InputError(f"{entry.fields[column]}: shape {tuple(got.shape)}, expected {wanted} ({entry.where})")
 
 
 def mel_size(folder: Path, entry: FilelistEntry) -> int:
-    """Bytes of the mel's file, which grow with its frames; raises InputError where there is none."""
+    """Return the size of a mel's file in bytes, which grows with its frames; raises InputError if it is missing."""
     path = folder / entry.fields["mel"]
     try:
         return path.stat().st_size
@@ -75,27 +75,17 @@ def mel_size(folder: Path, entry: FilelistEntry) -> int:
         raise InputError(f"{path}: no such file ({entry.where}); run extract_mels.py first") from error
 
 
-def mel_frames(folder: Path, entry: FilelistEntry) -> int:
-    """Frames of a line's mel, whose values are not read; raises InputError."""
-    return tensor_shape(folder / entry.fields["mel"], where=entry.where)[-1]
-
-
 def check_stored(folder: Path, entries: Sequence[FilelistEntry], *, column: str, audio: AudioConfig) -> None:
-    """Refuse features of a list that were made with other audio settings than ``audio``.
-
-    Raises:
-        InputError: they were; lists each setting that differs.
-    """
+    """Raise InputError if features of a list were made with other audio settings, with each that differs."""
     name = "mels" if column == "mel" else column
     for subfolder in sorted({(folder / entry.fields[column]).parent for entry in entries}):
         check_made_with(subfolder, audio, name=name)
 
 
 def check_made_with(folder: Path, audio: AudioConfig, *, name: str) -> None:
-    """Feature folders say how they were made in ``audio.json``; folders made by the original's tools do not.
+    """Raise InputError if the ``audio.json`` of a folder of features, called ``name``, differs from ``audio``.
 
-    Raises:
-        InputError: the features, called ``name``, were made otherwise than ``audio`` says; lists what differs.
+    Folders made by the original's tools have no such file.
     """
     made_with = features_config(folder)
     if made_with and (lines := differences(made_with, audio, names=(f"the {name}", "the options"))):
@@ -106,10 +96,10 @@ def check_made_with(folder: Path, audio: AudioConfig, *, name: str) -> None:
 
 
 def recorded_samples(folder: Path, entry: FilelistEntry, extractor: MelExtractor) -> int:
-    """Samples of a line's recording, by its header alone.
+    """Return the number of samples of a line's recording, from its header.
 
     Raises:
-        InputError: it is missing, not as ``extractor`` reads, or too short for a mel.
+        InputError: it is missing, has another format than ``extractor`` needs, or is too short for a mel.
     """
     path = folder / entry.fields["wav"]
     n_samples = check_wav(path, sampling_rate=extractor.config.sampling_rate, where=entry.where).n_samples

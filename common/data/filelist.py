@@ -1,4 +1,4 @@
-"""Filelists: one utterance a line, fields between vertical bars, every problem named by file and line."""
+"""Filelists: one utterance a line, with fields separated by vertical bars. Errors name file and line."""
 
 import re
 from collections.abc import Sequence
@@ -47,13 +47,12 @@ def read_filelist(
 ) -> list[FilelistEntry]:
     """Read ``columns``, then as many of ``optional`` as the list has, from each line of a UTF-8 file.
 
-    A list of recordings and texts may also have the lines ``clip|transcript[|normalized transcript]`` of LJSpeech's
-    metadata.csv. Empty lines are skipped.
+    Lists of recordings and texts may also have lines ``clip|transcript[|normalized transcript]``, as LJSpeech's
+    metadata.csv. Empty lines are skipped. Every column but ``text`` and ``speaker`` is a path, which must stay inside
+    the dataset unless it may be ``anywhere``, since features go to the same place of another folder.
 
-    Every column but ``text`` and ``speaker`` is a path, which must stay inside the dataset (what is computed from it
-    goes to the same place of another folder) unless it may be ``anywhere``. A missing or empty list, undecodable bytes,
-    a wrong number of columns and an empty field (unless its column is in ``may_be_empty``) are InputErrors that name
-    the line.
+    Raises an InputError that names the line for a missing or empty list, undecodable bytes, a wrong number of columns,
+    and an empty field whose column isn't in ``may_be_empty``.
     """
     wanted = "|".join(columns) + "".join(f"[|{name}]" for name in optional)
     entries: list[FilelistEntry] = []
@@ -81,30 +80,30 @@ def read_filelist(
 
 
 def _check_speakers(entries: Sequence[FilelistEntry], wanted: str) -> None:
-    """Refuse a list whose speakers are sentences, and whose texts are names: those of VITS have them exchanged."""
+    """Raise InputError if speakers look like sentences and texts like names: VITS's lists have them swapped."""
     pairs = [(one.fields["speaker"], one.fields["text"]) for one in entries if {*WORD_COLUMNS} <= {*one.fields}]
     speakers, texts = [name for name, text in pairs if text], [text for _, text in pairs if text]
     n_words = [sum(len(WORD.findall(value)) for value in values) for values in (speakers, texts)]
     if n_words[0] > max(2 * n_words[1], 3 * len(texts)) and len({*speakers}) >= len({*texts}):
         shown_fields = f"speaker {shown(speakers[0], longest=40)} and text {shown(texts[0], longest=40)}"
-        raise InputError(f"{entries[0].where}: {shown_fields} seem to be exchanged; expected {wanted}")
+        raise InputError(f"{entries[0].where}: {shown_fields} seem to be swapped; expected {wanted}")
 
 
 def read_numbered_lines(path: Path, *, kind: str) -> list[tuple[int, str]]:
-    """The lines of a list that are not empty, with their numbers from 1; raises as `common.files.read_text`."""
+    """Read the lines that are not empty, with their numbers from 1; raises as `common.files.read_text`."""
     lines = read_text(path, kind=kind).split("\n")
     return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def paths_of(filelists: Filelists) -> list[Path]:
-    """The files of one list or several."""
+    """Return the files of one list or several."""
     return [filelists] if isinstance(filelists, Path) else list(filelists)
 
 
 def _of_metadata(values: list[str]) -> list[str]:
-    """Fields ``clip|transcript[|normalized transcript]`` of a metadata.csv as ``wavs/<clip>.wav|transcript``.
+    """Convert ``clip|transcript[|normalized transcript]`` of a metadata.csv to ``wavs/<clip>.wav|transcript``.
 
-    Such a clip has neither a folder nor a suffix; the fields of other lines are returned as they are.
+    Such a clip has neither a folder nor a suffix; other fields are returned unchanged.
     """
     clip, *texts = values
     if not clip or "/" in clip or "." in clip or len(texts) not in (1, 2):
@@ -113,6 +112,6 @@ def _of_metadata(values: list[str]) -> list[str]:
 
 
 def first_fields(path: Path) -> list[str]:
-    """Fields of the first line that is not empty, or one empty field: peek at what a list holds."""
+    """Return the fields of the first line that is not empty, or one empty field."""
     lines = read_numbered_lines(path, kind="filelist")
     return [field.strip() for field in lines[0][1].split("|")] if lines else [""]

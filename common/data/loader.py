@@ -1,4 +1,4 @@
-"""The data loader of training: utterances are read, collated and pinned ahead, by processes of its own."""
+"""The data loader of training, with worker processes that read, collate and pin batches ahead."""
 
 import atexit
 import multiprocessing
@@ -17,10 +17,10 @@ from common.signals import STOPS
 
 
 def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int) -> DataLoader:
-    """Batches of ``dataset`` as ``sampler`` draws them; `batches_of` iterates over them.
+    """Make a loader of the batches that ``sampler`` selects from ``dataset``, for `batches_of`.
 
-    ``n_workers`` processes, which live as long as the loader, keep two batches each ready in shared memory; a thread
-    of this process copies them into page-locked memory where they are for a GPU. 0 reads them when they are asked for.
+    ``n_workers`` processes, which live as long as the loader, each keep two batches ready in shared memory; with
+    ``pin_memory``, a thread copies them into page-locked memory. With 0, batches are read when they are requested.
     """
     drawn: Any = _DrawnUtterances(dataset)
     return DataLoader(
@@ -38,7 +38,7 @@ def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: 
 
 @dataclass(frozen=True)
 class _DrawnUtterances:
-    """Utterances of a dataset as a sampler asks for them."""
+    """Utterances of a dataset by the indices or draws of a sampler."""
 
     dataset: Dataset
 
@@ -48,15 +48,15 @@ class _DrawnUtterances:
         return self.dataset[index]
 
 
-# How loader processes are started: forked where that is possible. Python 3.14 starts them from a server process by
-# default: they would outlive a job that is killed, as they look whether their parent is there, and that is the server.
+# Python 3.14 starts processes from a server by default. Loader processes end when their parent does, which would be the
+# server, so that they would outlive a killed job; forked ones don't.
 _METHOD = "fork" if sys.platform == "linux" else "spawn"
 _CONTEXT: Any = type(multiprocessing.get_context(_METHOD))
 _PROCESS: Any = _CONTEXT.Process
 
 
 class LoaderProcess(_PROCESS):
-    """A loader process of ours; a program that uses this package may have other processes."""
+    """A loader process, as opposed to other processes of a program that uses this package."""
 
 
 class _LoaderContext(_CONTEXT):
@@ -64,35 +64,35 @@ class _LoaderContext(_CONTEXT):
 
 
 def loader_processes(n_workers: int) -> dict[str, Any]:
-    """Arguments of a DataLoader with so many processes."""
+    """Return arguments of a DataLoader for so many processes."""
     return {"num_workers": n_workers, "multiprocessing_context": _LoaderContext() if n_workers > 0 else None}
 
 
 def leave_to_the_parent(worker: int) -> None:
-    """Ignore the signals that stop a job and are sent to its whole group: it still needs batches to finish its update.
+    """Ignore signals that stop a job's whole process group: the job needs batches to finish its update.
 
-    A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone.
+    A loader process ends when the job tells it to or is gone, which PyTorch checks every few seconds.
     """
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
 
 
-@atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM
+@atexit.register  # runs before multiprocessing's handler, which sends SIGTERM and waits
 def end_loader_processes() -> None:
-    """End the loader processes of a job that an error or a signal has ended: they have nothing to save."""
+    """Kill the loader processes of a job that an error or a signal has ended."""
     loaders = [process for process in multiprocessing.active_children() if isinstance(process, LoaderProcess)]
     if loaders:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # PyTorch's handler would call it an error
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # PyTorch's handler would report an error
     for process in loaders:
         process.kill()
 
 
 def batches_of(loader: DataLoader) -> Iterator[Any]:
-    """The loader's batches.
+    """Yield the loader's batches.
 
     Raises:
-        InputError: a file cannot be used; in one line, also where a loader process found it.
-        RuntimeError: a loader process has ended while it handed a batch over; PyTorch's own begins in the same way.
+        InputError: a file can't be used; one line, even from a loader process.
+        RuntimeError: a loader process has ended while it handed a batch over, with the beginning of PyTorch's message.
     """
     try:
         yield from loader

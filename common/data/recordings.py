@@ -1,4 +1,4 @@
-"""The recordings and mels that vocoders train on, whole or in random segments."""
+"""Vocoders' training data: recordings and mels, whole or in random segments."""
 
 from dataclasses import replace
 from functools import partial
@@ -22,15 +22,15 @@ SILENCE = float(compress(torch.tensor(MAGNITUDE_FLOOR)))  # log-mel of silence
 
 
 class RecordingDataset(ListedDataset):
-    """Base of vocoders' datasets: recordings of a list, or of several, ``wavs/a.wav``, scaled to ``audio.peak``.
+    """Base of vocoders' datasets: the recordings of one or several lists, scaled to ``audio.peak``.
 
-    ``options`` are a package's, of which ``dataset_path`` and ``seed`` are read; training and validation read alike.
-    Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name. The mel
-    of ``wavs/a.wav`` is ``a.pt`` in the folder ``mels``, if that is given.
+    Of a package's ``options``, ``dataset_path`` and ``seed`` are used. Further columns of text-to-mel lists,
+    ``[|pitch/a.pt][|text][|speaker]``, are ignored. The mel of ``wavs/a.wav`` is ``a.pt`` in the folder ``mels``, if
+    given.
 
     Raises:
-        InputError: the list, a recording or a mel is missing, a recording is not as ``audio`` says, or the mels were
-            made with other audio settings.
+        InputError: a list, recording or mel is missing, a recording doesn't fit ``audio``, or the mels were made with
+            other audio settings.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class RecordingDataset(ListedDataset):
     ) -> None:
         self.folder: Path = options.dataset_path
         self.options, self._seed = options, options.seed
-        self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
+        self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings read so far
         self.audio = audio
         self.entries = [entry for path in paths_of(filelists) for entry in _read_list(path)]
         check = partial(check_wav, sampling_rate=audio.sampling_rate)
@@ -57,11 +57,11 @@ class RecordingDataset(ListedDataset):
                 if not (path := _mel_path(mels, entry)).is_file():
                     made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
                     raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
-            # The peak included, which is that of the recordings. The original's tools leave no description.
+            # The peak must agree too, since it is that of the recordings.
             check_made_with(mels, audio, name="mels")
 
     def load(self, index: int, *, start: int, n_samples: int) -> Tensor:
-        """A part of a recording (n_samples,), scaled as all of it; zeros follow the recording's end."""
+        """Load a part of a recording (n_samples,), with the whole recording's scale; zeros follow its end."""
         entry, peak = self.entries[index], self.audio.peak
         path, rate = self.folder / entry.fields["wav"], self.audio.sampling_rate
         size = min(n_samples, self.lengths[index] - start)
@@ -77,9 +77,9 @@ class RecordingDataset(ListedDataset):
         return F.pad(part, (0, n_samples - size))
 
     def load_mel(self, index: int) -> Tensor | None:
-        """The mel (n_mels, F) of a complete recording from its file; None where mels are computed.
+        """Load the mel (n_mels, F) of a whole recording; returns None if mels are computed.
 
-        Raises InputError for one of another shape than the recording's.
+        Raises InputError if its shape doesn't fit the recording.
         """
         if self._mels_folder is None:
             return None
@@ -95,16 +95,16 @@ class RecordingDataset(ListedDataset):
     collate = staticmethod(join_batches)
 
     def check_length(self, index: int, least: int) -> None:
-        """Raise InputError for a recording of fewer than ``least`` samples, of which no mel to validate on is made."""
+        """Raise InputError for a recording of fewer than ``least`` samples, which is too short for a mel."""
         entry, n_samples = self.entries[index], self.lengths[index]
         if n_samples < least:
             problem = f"{n_samples} samples, too short to validate on; a mel needs at least {least}"
             raise InputError(f"{entry.fields['wav']}: {problem} ({entry.where})")
 
     def random_start(self, index: int, *, last: int, epoch: int) -> int:
-        """Where a segment begins, from 0 to ``last`` (inclusive; 0 if that is negative), in samples or frames.
+        """Choose a segment's start from 0 to ``last`` (inclusive; 0 if that is negative), in samples or frames.
 
-        The place comes from seed, epoch and index alone, so that resuming and loader processes change nothing.
+        It depends on seed, epoch and index alone, so that resuming and loader processes change nothing.
         """
         generator = np.random.default_rng((self._seed, epoch, index))
         return int(generator.integers(0, max(last, 0), endpoint=True))
@@ -117,7 +117,7 @@ def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
 
 
 def _read_list(path: Path) -> list[FilelistEntry]:
-    """Lines of one list, whose first line says whether it has a column of pitch."""
+    """Read a list; its first line shows whether it has a pitch column."""
     fields = first_fields(path)
     has_pitch = len(fields) == 4 or (len(fields) > 1 and fields[1].endswith(".pt"))
     columns = ("wav", "pitch") if has_pitch else ("wav",)
@@ -125,5 +125,5 @@ def _read_list(path: Path) -> list[FilelistEntry]:
 
 
 def input_mel_extractor(audio: AudioConfig) -> MelExtractor:
-    """The extractor of a vocoder's input mels from a batch's audio, which is already scaled."""
+    """Make the extractor of a vocoder's input mels from a batch's audio, which is already scaled."""
     return MelExtractor(replace(audio, peak=None))

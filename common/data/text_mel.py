@@ -1,8 +1,8 @@
-"""What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
+"""Text-to-mel models' training data: transcripts with recordings or stored mels, and batches of them."""
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.data.batch import Batch, Longest, join_batches
-from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
+from common.data.features import check_stored, load_mel, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry, ListedDataset
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.config import TextConfig
@@ -26,13 +26,13 @@ T = TypeVar("T", bound="TextMelBatch")
 
 @dataclass(frozen=True)
 class TextMelBatch(Batch):
-    """Utterances padded to the longest of them; everything after an utterance's length is zero."""
+    """Utterances, zero-padded to the longest."""
 
     tokens: Tensor  # (B, L) int64 symbol ids, or (B, L, n_features) float32
     token_lengths: Tensor  # (B,) int64
     mels: Tensor  # (B, n_mels, F) float32
     mel_lengths: Tensor  # (B,) int64
-    texts: tuple[str, ...] = field(default=(), kw_only=True)  # as the list has them; () or one an utterance
+    texts: tuple[str, ...] = field(default=(), kw_only=True)  # as in the list; () or one an utterance
 
     @property
     def frame_lengths(self) -> Tensor:
@@ -40,16 +40,16 @@ class TextMelBatch(Batch):
 
     @classmethod
     def of_one(cls: type[T], name: str, tokens: Tensor, mel: Tensor, *, text: str = "", **fields: Any) -> T:
-        """A batch of one utterance: tokens (L,) or (L, n_features), mel (n_mels, F), and further ``fields``."""
+        """Make a batch of one utterance: tokens (L,) or (L, n_features), mel (n_mels, F), and further ``fields``."""
         lengths = torch.tensor([len(tokens)]), torch.tensor([mel.size(1)])
         return cls((name,), tokens[None], lengths[0], mel[None], lengths[1], texts=(text,), **fields)
 
 
 class Transcripts:
-    """Ids of each text of a list.
+    """The symbol ids of each text of a list.
 
     Raises:
-        InputError: a transcript cannot be encoded; names its line.
+        InputError: a transcript can't be encoded; names its line.
     """
 
     def __init__(
@@ -82,19 +82,19 @@ class Transcripts:
 
     @property
     def mixes(self) -> bool:
-        """Whether the same text becomes other symbols in another epoch."""
+        """Whether a text's symbols differ between epochs."""
         return self._front_end.mixes
 
     def __getitem__(self, index: int) -> list[int]:
-        """Ids (L,) of a text as validation reads it."""
+        """Return the ids (L,) of a text for validation."""
         return self._ids[index]
 
     def inputs(self, ids: list[int]) -> Tensor:
-        """What a network reads of ids: (L,) int64, or phonological features (L, n_features) float32."""
+        """Convert ids to a network's input: (L,) int64, or phonological features (L, n_features) float32."""
         return self._front_end.inputs(ids)
 
     def draw(self, index: int, *, epoch: int) -> list[int]:
-        """Ids (L,) of a text as it is read in one epoch, which seed, epoch and index decide."""
+        """Return the ids (L,) of a text in an epoch, which depend on seed, epoch and index alone."""
         if not self.mixes:
             return self._ids[index]
         draws = utterance_draws(seed=self._seed, epoch=epoch, index=index)
@@ -102,12 +102,13 @@ class Transcripts:
 
 
 class TextMelDataset(ListedDataset):
-    """Base of text-to-mel models' datasets: a list with a column ``text``, and ``mel`` (as extract_mels.py writes
-    them) or ``wav``, whose mels are computed each time. A subclass makes utterances (`utterance`) and batches.
+    """Base of text-to-mel models' datasets: a list with columns ``text``, and ``mel`` (by extract_mels.py) or ``wav``.
+
+    Mels of recordings are computed each time. A subclass makes utterances (`utterance`) and batches.
 
     Raises:
-        InputError: a file is missing, a transcript cannot be encoded or is empty, a recording does not fit ``audio``
-            or is too short, or the mels were made with other audio settings.
+        InputError: a file is missing, a transcript can't be encoded or is empty, a recording doesn't fit ``audio`` or
+            is too short, or the mels were made with other audio settings.
     """
 
     def __init__(
@@ -135,32 +136,41 @@ class TextMelDataset(ListedDataset):
 
     @property
     def longest(self) -> Longest:
-        """The longest utterance of training; raises InputError where a mel cannot be read."""
+        """The sizes of the longest utterance; raises InputError if a mel can't be read."""
         largest = max(range(len(self)), key=self.lengths.__getitem__)
-        n_frames = self.lengths[largest] if self.recorded else mel_frames(self.folder, self.entries[largest])
+        n_frames = self.lengths[largest] if self.recorded else self.load_mel(largest).size(1)
         return Longest(n_frames, max(len(self.transcripts[index]) for index in range(len(self))))
 
     def __getitem__(self, index: int) -> Any:
-        """Load one utterance; raises InputError where files are broken or do not fit each other or the text."""
+        """Load one utterance; raises InputError if files are broken or don't fit each other or the text."""
         return self.utterance(index, self.transcripts.inputs(self.transcripts[index]))
 
     def draw(self, index: int, *, epoch: int) -> Any:
-        """The utterance in an epoch of training, in which words may be random phones (``TextConfig.p_arpabet``)."""
+        """Load an utterance of an epoch, in which words may be random phones (``TextConfig.p_arpabet``)."""
         return self.utterance(index, self.transcripts.inputs(self.transcripts.draw(index, epoch=epoch)))
 
     def utterance(self, index: int, tokens: Tensor) -> Any:
-        """The utterance with ``tokens`` (L,) or (L, n_features) as a batch."""
+        """Return the utterance with ``tokens`` (L,) or (L, n_features) as a batch."""
         raise NotImplementedError
 
     collate = staticmethod(join_batches)
 
     def load_wave(self, index: int) -> Tensor:
-        """The samples (T,) of a recording."""
+        """Load the samples (T,) of a recording."""
         entry, rate = self.entries[index], self.extractor.config.sampling_rate
         return load_wav(self.folder / entry.fields["wav"], sampling_rate=rate, where=entry.where)
 
     def load_mel(self, index: int, wave: Tensor | None = None) -> Tensor:
-        """The mel (n_mels, F), computed of ``wave`` if that is read already; raises InputError."""
+        """Load or compute the mel (n_mels, F), from ``wave`` if that is loaded already; raises InputError."""
         if not self.recorded:
             return load_mel(self.folder, self.entries[index], n_mels=self.extractor.config.n_mels)
         return self.extractor((self.load_wave(index) if wave is None else wave).unsqueeze(0))[0]
+
+    def plain_batches(self, batch_size: int = 16) -> Iterator[TextMelBatch]:
+        """Yield all utterances in order, with text and mel alone, which is faster than with pitch and priors."""
+        for start in range(0, len(self), batch_size):
+            batch = []
+            for index in range(start, min(start + batch_size, len(self))):
+                tokens = self.transcripts.inputs(self.transcripts[index])
+                batch.append(TextMelBatch.of_one(self.name(index), tokens, self.load_mel(index)))
+            yield join_batches(batch)

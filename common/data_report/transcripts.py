@@ -10,10 +10,8 @@ import torch
 
 from common.checkpoints.loading import load_networks, open_checkpoint
 from common.data_report.clip import Clip
-from common.distributed import Ranks
 from common.errors import OptionError
 from common.files import write_text
-from common.training.misfits import measure_misfits
 
 
 def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Path, checkpoint: Path) -> list[Clip]:
@@ -38,6 +36,6 @@ def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Pa
         write_text(path, "".join(f"{line}\n" for line in lines))
         open_dataset = opened.spec.data_function.teacher_forced_dataset
         loaded = open_dataset(dataset, path, networks=networks, **settings)
-        fits = measure_misfits(network.misfits, loaded, ranks=Ranks())
-    found = {item.index: {"misfit": fit.misfit} for item, fit in zip(usable, fits)}
+        misfits = [value for batch in loaded.plain_batches() for value in network.misfits(batch).tolist()]
+    found = {item.index: {"misfit": misfit} for item, misfit in zip(usable, misfits)}
     return [replace(clip, figures=clip.figures | found.get(clip.utterance.index, {})) for clip in clips]

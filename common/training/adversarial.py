@@ -1,4 +1,4 @@
-"""An objective with discriminators, which learn in a phase before the generating network's own."""
+"""An objective with discriminators, which are trained in a phase of their own before the generator's."""
 
 from abc import abstractmethod
 from typing import Any
@@ -12,10 +12,10 @@ FEATURE_WEIGHT = 2.0
 
 
 class AdversarialObjective(Objective):
-    """A network's own losses, and the adversarial ones of section 2.4 of arXiv:2010.05646, by default a vocoder's.
+    """A network's own losses plus the adversarial losses of HiFi-GAN (arXiv:2010.05646, section 2.4).
 
-    The latter are means over utterances: ``d_loss`` is what the discriminators minimize in the phase ``discriminator``;
-    the network's are ``adversarial_loss`` and ``feature_loss``.
+    The adversarial losses are means over utterances: discriminators minimize ``d_loss`` in the phase ``discriminator``,
+    the network minimizes ``adversarial_loss`` and ``feature_loss``.
     """
 
     def __init__(
@@ -28,25 +28,25 @@ class AdversarialObjective(Objective):
         feature_scale: float = FEATURE_WEIGHT,
         concat_fwd: bool = False,
     ) -> None:
-        """Weights of the network's own terms, and of the other two: without these discriminators stay as they are.
+        """Weights of the network's own terms and of the adversarial ones; without the latter, nothing is adversarial.
 
-        ``feature_scale`` is in the value of ``feature_loss``. ``concat_fwd`` lets discriminators score what is recorded
-        and what is generated in one pass, which is the same.
+        ``feature_scale`` multiplies ``feature_loss``. With ``concat_fwd``, discriminators score recorded and generated
+        sound in one pass, with the same result.
         """
         own = Phase(network, trains=(network,))
         first = Phase("discriminator", trains=discriminators, keeps=(network,))
         self.phases = (first, own) if adversarial_weights else (own,)
         self._own_weights, self._adversarial, self._discriminators = own_weights, adversarial_weights, discriminators
         self._feature_scale, self._concat_fwd = feature_scale, concat_fwd
-        # A micro-batch and its output with the network's graph, kept from the discriminators' phase for the network's:
-        # a step's last micro-batch needs no second forward pass, as the network's weights have not changed.
+        # The last micro-batch of the discriminators' phase and its output: the network's weights don't change before
+        # the next phase, so it needs no second forward pass.
         self._kept: tuple[Any, Any] | None = None
 
     @abstractmethod
     def generate(self, networks: Networks, batch: Any) -> Any:
-        """The network's output; a vocoder's is segments of recordings (B, T), and its sounds in their place (N * B, T).
+        """Return the network's output; for a vocoder, segments of recordings (B, T) and generated ones (N * B, T).
 
-        All segments come N times, of which discriminators see the first.
+        Each segment is generated N times; discriminators see the first.
         """
 
     @abstractmethod
@@ -55,10 +55,10 @@ class AdversarialObjective(Objective):
 
     @abstractmethod
     def own_sums(self, networks: Networks, batch: Any, output: Any) -> dict[str, Tensor]:
-        """The sums of the network's own terms, as in `numerators`, of what `generate` gives."""
+        """The sums of the network's own terms, as in `numerators`, for an output of `generate`."""
 
     def scored(self, batch: Any, output: Any) -> tuple[Tensor, Tensor]:
-        """What discriminators score: recorded and generated, of what `generate` gives."""
+        """What discriminators score of an output of `generate`: recorded and generated."""
         recorded, made = output
         return recorded.unsqueeze(1), made[: len(batch.names)].unsqueeze(1)
 
@@ -98,10 +98,10 @@ class AdversarialObjective(Objective):
         return torch.stack(losses).sum()
 
     def _adversarial_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:
-        """What the discriminators say of what is generated."""
+        """Return the network's adversarial losses."""
         adversarial, feature = [], []
         for name in self._discriminators:
-            with torch.no_grad():  # recorded features are a target: nothing is kept for their gradients
+            with torch.no_grad():  # features of recordings are a target
                 target = networks[name](real)
             output = networks[name](generated)
             adversarial += [generator_loss(scores) for scores in output.scores]
@@ -113,16 +113,16 @@ class AdversarialObjective(Objective):
 
 
 def discriminator_loss(of_real: Tensor, of_generated: Tensor) -> Tensor:
-    """Least squares: scores of recordings should be 1, of generated sound 0; any shape -> scalar float32."""
+    """Least squares: recordings should score 1, generated sound 0; any shape -> scalar float32."""
     return (1 - of_real).square().mean(dtype=torch.float32) + of_generated.square().mean(dtype=torch.float32)
 
 
 def generator_loss(of_generated: Tensor) -> Tensor:
-    """Least squares: scores of generated sound should be 1; any shape -> scalar float32."""
+    """Least squares: generated sound should score 1; any shape -> scalar float32."""
     return (1 - of_generated).square().mean(dtype=torch.float32)
 
 
 def feature_loss(of_real: list[Tensor], of_generated: list[Tensor]) -> Tensor:
-    """The sum over layers of the mean distance of two waves' features; scalar float32."""
+    """Sum over layers the mean absolute difference of features; scalar float32."""
     distances = [(made - real).abs().mean(dtype=torch.float32) for real, made in zip(of_real, of_generated)]
     return torch.stack(distances).sum()

@@ -12,12 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.amp import GradScaler
+from torch.backends import cudnn
 from torch.nn.parallel import DistributedDataParallel
 
 from common.data.batch import Batch
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
-from common.precision import Autocast, Precision, cudnn_search
+from common.precision import Autocast, Precision
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import OPTIMIZERS, ExponentialMovingAverage, Optimization, load_state_by_name, state_by_name
 from common.training.options import RunOptions
@@ -30,24 +31,24 @@ warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWar
 
 @dataclass(frozen=True)
 class StepResult:
-    """What one update did; all values are over the global batch."""
+    """The result of one update, over the global batch."""
 
     iteration: int  # of this update, from 1
     learning_rate: float
     utterances: tuple[str, ...]  # names of this process's
     n_frames: int  # valid mel frames
-    stops: bool  # whether a process asks that training stops
+    stops: bool  # whether a process asks to stop training
     saves: bool  # whether one asks for a checkpoint
     terms: dict[str, float]  # each term's mean
     grad_norms: dict[str, float]  # by phase, before clipping
-    skipped: tuple[str, ...]  # phases that were not applied, as a loss or gradient was not finite
+    skipped: tuple[str, ...]  # phases whose loss or gradient was not finite
 
 
 class PhaseLoss(nn.Module):
-    """Computes a phase's loss of one micro-batch.
+    """Computes a phase's loss on one micro-batch.
 
-    Its parameters are those of the networks that the phase trains, each of which gets a gradient in each micro-batch.
-    The others are called unwrapped and frozen, so that no process waits for their gradients.
+    Its parameters are those of the networks that the phase trains; each of them gets a gradient in each micro-batch.
+    Other networks are called unwrapped and frozen, so that no process waits for their gradients.
     """
 
     def __init__(self, phase: Phase, objective: Objective, networks: Networks, *, autocast: Autocast) -> None:
@@ -59,7 +60,7 @@ class PhaseLoss(nn.Module):
     def forward(
         self, batch: Batch, weights: Mapping[str, float], divisors: Mapping[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The weighted sum of the terms, each divided by its divisor, and all numerators, detached; scalars."""
+        """Return the weighted sum of the terms, each divided by its divisor, and the detached numerators; scalars."""
         with self._autocast():
             numerators = self._numerators(batch)
         parts = [weight * numerators[name].float() / divisors[name] for name, weight in weights.items()]
@@ -70,8 +71,8 @@ class PhaseLoss(nn.Module):
 class Engine:
     """Trains networks for an objective, one global batch at a time.
 
-    Each term's numerators are divided by its count over all micro-batches and processes before the backward pass, and
-    gradients are summed: `DistributedDataParallel` averages those of losses times the number of processes.
+    Before the backward pass, each term's numerators are divided by its count over all micro-batches and processes.
+    Gradients are summed over processes: the loss is multiplied by their number, as `DistributedDataParallel` averages.
     """
 
     def __init__(
@@ -87,13 +88,12 @@ class Engine:
     ) -> None:
         """Move the networks to the device of ``ranks``, and make an optimizer for each phase.
 
-        Mixed precision is in ``amp_dtype``. With ``same_shapes``, all batches of training have one shape.
+        ``amp_dtype`` is the type of mixed precision. With ``same_shapes``, all training batches have one shape.
         """
         device = ranks.device
         self.networks = networks
         self.objective = objective
         self.iteration = 0  # updates so far
-        self.batches: Sequence[Batch] = ()  # those that are computed
         self._schedule = optimization.schedule
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
@@ -122,7 +122,7 @@ class Engine:
                 # Buffers are the same everywhere already, and would be overwritten in each forward pass.
                 loss = DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
             self._losses[phase.name] = loss
-        # Only the network that infers, which comes first, is ever used with averaged weights.
+        # Only the network for inference, which comes first, is used with EMA weights.
         inferring = next(iter(networks.items()))
         self.ema = ExponentialMovingAverage(*inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
 
@@ -135,12 +135,11 @@ class Engine:
         stop: bool = False,
         save: bool = False,
     ) -> StepResult:
-        """Run an update from this process's micro-batches, already on the device, in an ``epoch`` from 1.
+        """Run an update on this process's micro-batches, which are on the device; ``epoch`` counts from 1.
 
         The result tells all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
         """
         self.iteration += 1
-        self.batches = micro_batches
         rate = self._schedule(self.iteration, epoch, steps_per_epoch)
         self.objective.begin_step(self.networks)
         counts, (n_frames, stops, saves) = self._sum_counts(micro_batches, float(stop), float(save))
@@ -151,20 +150,20 @@ class Engine:
         for phase in self.objective.phases:
             self.optimizers[phase.name].param_groups[0]["lr"] = rate
             weights = self.objective.weights(phase.name, epoch=epoch)
-            with cudnn_search(enabled=self._same_shapes):
+            # cuDNN tries its algorithms for a shape where all batches have that one; validation may have others.
+            with cudnn.flags(enabled=True, benchmark=cudnn.benchmark or self._same_shapes, allow_tf32=cudnn.allow_tf32):
                 means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
             terms |= means
             skipped += [] if applied else [phase.name]
             if phase.keeps:
-                # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
-                # the next phase uses it first, while its tensors are still there.
+                # The kept graph is that of the last micro-batch, so the next phase begins with it.
                 order.reverse()
         names = tuple(name for batch in micro_batches for name in batch.names)
         asked = stops > 0, saves > 0
         return StepResult(self.iteration, rate, names, int(n_frames), *asked, terms, norms, skipped=tuple(skipped))
 
     def finish(self, result: StepResult) -> None:
-        """Count an update that was skipped. InputError where too many in a row were."""
+        """Count skipped updates; raises InputError after too many in a row."""
         if result.skipped:
             self.objective.diagnose(self.networks)
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
@@ -178,9 +177,9 @@ class Engine:
     def _run_phase(
         self, phase: Phase, micro_batches: Sequence[Batch], weights: Mapping[str, float], counts: dict[str, Tensor]
     ) -> tuple[dict[str, float], float, bool]:
-        """Update the networks of one phase: the terms' means, the gradient's norm, and whether the update was applied.
+        """Update the networks of one phase; returns the terms' means, the gradient's norm, and whether it was applied.
 
-        If a weighted term or the norm is not finite, weights and buffers stay as they were.
+        If a weighted term or the norm is not finite, weights and buffers stay unchanged.
         """
         optimizer, scaler = self.optimizers[phase.name], self._scalers[phase.name]
         phase_loss = self._losses[phase.name]
@@ -221,7 +220,7 @@ class Engine:
     def _sum_counts(
         self, micro_batches: Sequence[Batch], *requests: float
     ) -> tuple[dict[str, dict[str, Tensor]], list[float]]:
-        """Counts of each phase's terms; and mel frames and ``requests``; summed over micro-batches and processes."""
+        """Sum each phase's counts, the mel frames, and ``requests`` over micro-batches and processes."""
         own: dict[tuple[str, str], Any] = {}
         for phase, batch in itertools.product(self.objective.phases, micro_batches):
             for name, count in self.objective.counts(phase.name, batch).items():
@@ -235,24 +234,23 @@ class Engine:
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:
-        """Each validation term's mean over all batches of all processes, in evaluation mode."""
+        """Return each validation term's mean over the batches of all processes, in evaluation mode."""
         networks = self.networks if networks is None else networks
         sums: dict[str, Tensor] = {}
         with evaluation_mode(networks):
             for batch in batches:
-                self.batches = [batch]
                 with self._autocast():
                     terms = self.objective.evaluate(networks, batch.to(self._ranks.device))
                 for name, term in terms.items():
                     pair = torch.stack([term.total.double(), term.count.double()])
                     sums[name] = sums[name] + pair if name in sums else pair
-        everywhere: dict[str, Any] = {}  # a process whose share is empty takes part too
+        everywhere: dict[str, Any] = {}  # processes without a batch take part too
         for own in self._ranks.gather({name: pair.cpu() for name, pair in sums.items()}):
             everywhere |= {name: everywhere.get(name, 0) + pair for name, pair in own.items()}
         return {name: float(total / count) for name, (total, count) in everywhere.items() if count > 0}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
+        """Return what a checkpoint needs besides the weights to resume exactly: optimizers, scaler, counters."""
         scalers = {phase: one.state_dict() for phase, one in self._scalers.items() if one.is_enabled()}
         scaler = {
             "scales": {phase: state["scale"] for phase, state in scalers.items()},
@@ -263,9 +261,9 @@ class Engine:
         return counters | {"scaler": scaler, "optimizers": optimizers}
 
     def load_state(self, state: dict[str, Any], *, where: str) -> list[str]:
-        """Restore what `state` gave, but for the weights; CheckpointError where it does not fit the optimizers.
+        """Restore the result of `state`; raises CheckpointError if it doesn't fit the optimizers.
 
-        Returns lines on what begins anew.
+        Returns lines about what is reinitialized.
         """
         given, scales = state["optimizers"], state.get("scaler", {}).get("scales", {})
         if unknown := sorted(given.keys() - self.optimizers):
@@ -280,13 +278,14 @@ class Engine:
                 scaler.load_state_dict(scaler.state_dict() | own)
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
-        anew = [one for one in self.optimizers if one not in given or (self.iteration and not given[one]["states"])]
-        return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
+        lost = [one for one in self.optimizers if one not in given or (self.iteration and not given[one]["states"])]
+        line = f"{where} holds no state of the optimizer of {' and '.join(lost)}, which is reinitialized"
+        return [line] if lost else []
 
 
 @contextmanager
 def evaluation_mode(networks: Networks) -> Iterator[None]:
-    """Networks in evaluation mode within the block, then in training mode."""
+    """Put networks in evaluation mode within the block, then in training mode."""
     for network in networks.values():
         network.eval()
     yield

@@ -1,7 +1,6 @@
 """The contract between a model's losses and the engine that trains it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +17,11 @@ _N_EXAMPLES = 2
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a training step that ends with a step of its optimizer."""
+    """A part of an update, which ends with a step of its optimizer."""
 
     name: str
     trains: tuple[str, ...]  # names of the networks it updates; all others are frozen meanwhile
-    # Networks that are not frozen either, as a later phase backpropagates through what they compute in this one: the
+    # Networks that are not frozen either, since the next phase backpropagates through their outputs of this one: the
     # graph of the last micro-batch is kept, and the engine gives the next phase its micro-batches in reverse order.
     keeps: tuple[str, ...] = ()
 
@@ -54,7 +53,7 @@ class Example:
 
 @dataclass(frozen=True)
 class LogStyle:
-    """How a model's figures read on stdout."""
+    """How a model's figures are printed on stdout."""
 
     terms: dict[str, str]  # terms to show, in order, and what they are called there
     format: str = "{:>5.2f}"
@@ -107,14 +106,6 @@ class Objective(ABC):
         for phase in self.phases:
             weights |= self.weights(phase.name, epoch=epoch)
         return sum(weight * terms[name] for name, weight in weights.items() if name in terms)
-
-    def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
-        """Say in a line each what a validation's ``figures`` show to be wrong."""
-        return []
-
-    def misfits(self, networks: Networks) -> Callable[[Any], Tensor] | None:
-        """What says of a batch how badly its transcripts fit, (B,), 0 at best; None for networks without an aligner."""
-        return None
 
     def examples(self, networks: Networks, batch: Any) -> list[Example]:
         """A few utterances of a validation batch for plots and audio; none by default."""

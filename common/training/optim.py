@@ -13,16 +13,16 @@ from torch import Tensor, nn
 from common.errors import CheckpointError
 
 Schedule = Callable[[int, int, int], float]  # iteration and epoch, both from 1, updates an epoch -> learning rate
-# How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
+# Execution settings, which depend on the machine and are not stored.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
-# What options or the model's package say: those of today, not of the run that is resumed.
+# Settings that a resumed run takes from its options, not from the checkpoint.
 _OPTIONS = ("lr", "weight_decay", "betas")
 _ADAMW = "decoupled_weight_decay"  # true in AdamW, false in Adam
 
 
 @dataclass(frozen=True)
 class Optimization:
-    """What a model's optimizers are given beyond the common options."""
+    """Settings of a model's optimizers beyond the common options."""
 
     schedule: Schedule
     betas: tuple[float, float] = (0.9, 0.98)
@@ -30,7 +30,7 @@ class Optimization:
 
 
 class _ForeachOptimizer(torch.optim.Optimizer):
-    """Updates all parameters of a group together, by few operations."""
+    """Base of optimizers that update all parameters of a group by foreach operations."""
 
     DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
     SCALARS: ClassVar[tuple[str, ...]] = ("step",)  # states that have one value a parameter
@@ -57,12 +57,12 @@ class _ForeachOptimizer(torch.optim.Optimizer):
     def _update(
         self, weights: list[Tensor], gradients: list[Tensor], states: dict[str, list[Tensor]], group: dict[str, Any]
     ) -> None:
-        """Update ``weights`` and their ``states`` by gradients as ``group`` says."""
+        """Update ``weights`` and their ``states`` in place with the settings in ``group``."""
         raise NotImplementedError
 
 
 class Lamb(_ForeachOptimizer):
-    """LAMB (You et al., arXiv:1904.00962, algorithm 2) as FastPitch was trained with.
+    """LAMB (You et al., arXiv:1904.00962, algorithm 2), as used for the published FastPitch.
 
     No bias correction unless ``debias``; weight decay joins the Adam step before the trust ratio, which is
     min(|w|, clamp_value) / |step| and 1 where either norm is 0.
@@ -98,7 +98,7 @@ class Lamb(_ForeachOptimizer):
 
 
 class Novograd(_ForeachOptimizer):
-    """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1) as Jasper was trained with.
+    """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1), as used for the published Jasper.
 
     Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
     beta2 is 0); weight decay joins it after that, and momentum sums it without bias correction. A running mean of 0
@@ -135,7 +135,7 @@ class Novograd(_ForeachOptimizer):
 
 
 def _never_compiled(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
-    """An optimizer without torch's guards against compilation, which load the compiler: a second of each start."""
+    """Unwrap the methods of an optimizer that would import the compiler at the first step, which takes a second."""
     names = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
     methods: dict[str, Any] = {name: inspect.unwrap(getattr(kind, name)) for name in names}
     return type(kind.__name__, (kind,), methods | {"step": torch.no_grad()(inspect.unwrap(kind.step))})
@@ -166,7 +166,7 @@ class ExponentialMovingAverage:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Follow the network after its optimizer's step."""
+        """Update the averages after a step of the network's optimizer."""
         averages, currents = ([pair[side] for pair in self._floats] for side in (0, 1))
         torch._foreach_mul_(averages, self._decay)
         torch._foreach_add_(averages, currents, alpha=1 - self._decay)
@@ -197,7 +197,7 @@ def exponential_schedule(learning_rate: float, *, decay: float) -> Schedule:
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:
-    """An optimizer's settings and state with parameters by name, so that it outlives a change of their order."""
+    """Return an optimizer's settings and state by parameter name, independent of the parameters' order."""
     names = {id(parameter): name for name, parameter in named.items()}
     settings = {key: value for key, value in optimizer.param_groups[0].items() if key not in ("params", *_EXECUTION)}
     states = {names[id(parameter)]: dict(state) for parameter, state in optimizer.state.items()}
@@ -207,9 +207,9 @@ def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Paramete
 def load_state_by_name(
     optimizer: torch.optim.Optimizer, saved: dict[str, Any], named: dict[str, nn.Parameter], *, where: str
 ) -> None:
-    """Restore what `state_by_name` saved, except learning rate, weight decay and betas, which are today's options.
+    """Restore the result of `state_by_name`, except learning rate, weight decay and betas.
 
-    CheckpointError where it is of other parameters, of other shapes or of another optimizer.
+    Raises CheckpointError if it has other parameters or shapes, or is of another optimizer.
     """
     own, states = optimizer.param_groups[0], saved["states"]
     settings = {key: value for key, value in saved["settings"].items() if key not in (*_EXECUTION, *_OPTIONS)}

@@ -133,12 +133,6 @@ class RunOptions:
     keep_milestones: tuple[int, ...] = _saving(
         (), "keep the checkpoints of these epochs", least=1, empty=True, metavar="EPOCH", variable="KEEP_MILESTONES"
     )
-    save_inference: str | None = _saving(
-        None,
-        "also write the weights for inference, MODEL_inference.pt and MODEL_inference_best.pt (in float32 by default)",
-        const="float32",
-        choices=("float32", "bfloat16", "float16"),
-    )
     validation_interval: int = _saving(
         1,
         "epochs between validations",
@@ -199,11 +193,6 @@ def removed_options() -> dict[str, str]:
     rows = read_text(Path(__file__).with_name("removed_options.tsv")).splitlines()
     answers = (row.split("\t") for row in rows)
     return {name: answer for names, answer in answers for name in names.split()}
-
-
-def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
-    """Where the weights of the last checkpoint go that inference needs, and those of the best."""
-    return output / f"{model}_inference.pt", output / f"{model}_inference_best.pt"
 
 
 def _model_parser() -> ArgumentParser:

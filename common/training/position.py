@@ -1,6 +1,6 @@
-"""Where a training stands: in which epoch and update, with the sums that the epoch's averages need."""
+"""The position of a training run: epoch and update, with the sums that the epoch's averages need."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from common.data.sampler import GlobalBatchSampler
@@ -9,7 +9,7 @@ from common.training.engine import StepResult
 
 @dataclass
 class Position:
-    """Where the run stands, with the sums that the current epoch's averages need."""
+    """Epoch and update of a run, with the sums that the current epoch's averages need."""
 
     epoch: int = 1
     steps_done: int = 0  # updates of this epoch
@@ -19,7 +19,7 @@ class Position:
     skipped: int = 0
 
     def add(self, result: StepResult, loss: float, seconds: float) -> None:
-        """Count one update of the epoch, whose total loss and time are given."""
+        """Count one update with its total loss and time."""
         self.frames += result.n_frames
         self.seconds += seconds
         self.skipped += bool(result.skipped)
@@ -29,7 +29,7 @@ class Position:
 
     @property
     def applied(self) -> int:
-        """Updates of this epoch that were not skipped; at least 1, to divide by."""
+        """Updates of this epoch that were not skipped, at least 1."""
         return max(1, self.steps_done - self.skipped)
 
     @property
@@ -38,19 +38,16 @@ class Position:
         return {name: total / self.applied for name, total in self.sums.items()}
 
     def seconds_left(self, *, epochs: int, steps_per_epoch: int) -> float:
-        """How long the updates until the end of the last of ``epochs`` take, at the speed of this epoch's."""
+        """Estimate the time until the end of the last of ``epochs``, at this epoch's speed."""
         steps = (epochs - self.epoch + 1) * steps_per_epoch - self.steps_done
         return steps * self.seconds / max(1, self.steps_done)
 
 
 def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:
-    """Where a checkpoint's run stood, in updates of the sampler's global batch."""
-    steps, global_batch = state.get("steps_done"), sampler.global_batch
-    if steps is None or (done := steps * state["global_batch"]) >= sampler.steps_per_epoch * global_batch:
-        return Position(epoch=state["epoch"] + 1)  # it had finished the epoch, as other programs' checkpoints have
-    saved = Position(**{one.name: state[one.name] for one in fields(Position)})
-    position = replace(saved, steps_done=done // global_batch)
-    position.skipped = saved.skipped * position.steps_done // max(1, steps)
-    # The sums are of as many updates as the position counts, so that the means stay what they were.
-    position.sums = {name: total * position.applied / saved.applied for name, total in saved.sums.items()}
-    return position if position.steps_done else Position(epoch=saved.epoch)
+    """Return a checkpoint's position; with another global batch, an unfinished epoch starts again."""
+    steps = state.get("steps_done")
+    if steps is None or steps * state["global_batch"] >= sampler.steps_per_epoch * sampler.global_batch:
+        return Position(epoch=state["epoch"] + 1)  # the epoch is complete, as in other programs' checkpoints
+    if state["global_batch"] != sampler.global_batch:
+        return Position(epoch=state["epoch"])
+    return Position(**{one.name: state[one.name] for one in fields(Position)})

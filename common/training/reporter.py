@@ -1,9 +1,8 @@
-"""What a training run reports: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
+"""Reports of a training run: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
 
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import torch
 
 from common.audio.mel import griffin_lim
 from common.config import AudioConfig
-from common.errors import InputError, OutputError
+from common.errors import InputError
 from common.files import writing
 from common.logger import Logger, Step
 from common.progress import print_line
@@ -24,11 +23,11 @@ from common.training.engine import StepResult
 from common.training.objective import Example, Objective
 
 _GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
-FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses nothing
+FLUSH_SECONDS = 30  # a kill can lose so much of the curves, but nothing of the JSON log
 
 
 class Reporter:
-    """Reports what the trainer measures; ``is_main`` says that this is the process whose ``logger`` is enabled."""
+    """Logs what the trainer measures; ``is_main`` is True in the process whose ``logger`` is enabled."""
 
     def __init__(
         self,
@@ -47,33 +46,21 @@ class Reporter:
         self._symbols = [] if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols
         self._is_main = is_main
         self._writers: dict[str, Any] = {}  # SummaryWriter of each subset
-        self._excepthook = threading.excepthook
         self._plot_executor = ThreadPoolExecutor(max_workers=1)
         self._plots: Future | None = None  # of the last examples
-        # Why a log, or standard output, cannot be written: training stops then, with all that it has learned.
-        self.failure: OutputError | None = None
         self._describe_metrics()
-
-    @contextmanager
-    def _logging(self) -> Iterator[None]:
-        """Keep the first failure of a log, for the trainer to stop at the next update with a checkpoint."""
-        try:
-            yield
-        except OutputError as error:
-            self.failure = self.failure or error
 
     def log(
         self, step: Step, subset: str, figures: dict[str, float], *, iteration: int | None = None, stdout: bool = True
     ) -> None:
-        """Log figures of a subset, those without a description in the JSON stream only; ``iteration`` is for curves."""
+        """Log figures of a subset, and with ``iteration`` add them to TensorBoard's curves."""
         named = {f"{subset}_{name}": value for name, value in figures.items()}
-        with self._logging():
-            self._logger.log(step, named, stdout=stdout)
+        self._logger.log(step, named, stdout=stdout)
         if iteration is not None:
             self._add_scalars(subset, iteration, figures)
 
     def update(self, step: Step, result: StepResult, *, loss: float, seconds: float) -> None:
-        """Log one update, whose total loss and time are given; a terminal has a progress bar instead of its line."""
+        """Log one update with its total loss and time; a terminal shows a progress bar instead of the line."""
         style, phases = self._objective.log_style, [phase.name for phase in self._objective.phases]
         rates = {f"lrate{self._suffix(name)}": result.learning_rate for name in style.rates or phases}
         speed = {"frames/s": result.n_frames / seconds, "took": seconds}
@@ -83,19 +70,17 @@ class Reporter:
         self._add_scalars("train", result.iteration, figures | norms)
         if result.skipped:
             skipped = f"update {result.iteration} skipped ({', '.join(result.skipped)})"
-            with self._logging():
-                print_once(f"warning: {skipped}: loss or gradient not finite")
+            print_once(f"warning: {skipped}: loss or gradient not finite")
 
     def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
         """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""
-        with self._logging():
-            for example in examples:
-                print_once(*(f"{subset} {example.name} {title}: {text}" for title, text in example.texts.items()))
+        for example in examples:
+            print_once(*(f"{subset} {example.name} {title}: {text}" for title, text in example.texts.items()))
         self.wait_for_plots()
         self._plots = self._plot_executor.submit(self._plot, subset, iteration, list(examples))
 
     def wait_for_plots(self) -> None:
-        """Wait for the plots and sound of the last examples; re-raises their errors but those of writing."""
+        """Wait for the plots and sound of the last examples, and raise their errors."""
         if self._plots is not None:
             self._plots.result()
             self._plots = None
@@ -104,9 +89,8 @@ class Reporter:
         """Finish plots and close the TensorBoard files."""
         self._plot_executor.shutdown()
         for subset in self._writers:
-            with self._logging(), self._writing(subset) as writer:
+            with self._writing(subset) as writer:
                 writer.close()
-        threading.excepthook = self._excepthook
 
     @contextmanager
     def _writing(self, subset: str) -> Iterator[Any]:
@@ -115,19 +99,13 @@ class Reporter:
             if subset not in self._writers:
                 from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
 
-                threading.excepthook = self._on_thread_error
                 self._writers[subset] = SummaryWriter(str(self._folder / subset), flush_secs=FLUSH_SECONDS)
             yield self._writers[subset]
-
-    def _on_thread_error(self, args: threading.ExceptHookArgs) -> None:
-        """A writer's thread dies of what cannot be written, and hands it to us at the next write: no traceback."""
-        if not isinstance(args.exc_value, OSError):
-            self._excepthook(args)
 
     def _add_scalars(self, subset: str, iteration: int, figures: dict[str, float]) -> None:
         """Add one point to each named curve of ``subset``, at ``iteration`` (updates since the start)."""
         if self._is_main:
-            with self._logging(), self._writing(subset) as writer:
+            with self._writing(subset) as writer:
                 for name, value in figures.items():
                     writer.add_scalar(name, value, iteration)
 
@@ -146,7 +124,7 @@ class Reporter:
                 title: griffin_lim(mel.float().cpu(), self._audio, n_iter=_GRIFFIN_LIM_ITERATIONS)
                 for title, mel in example.mels.items()
             }
-            with self._logging(), self._writing(subset) as writer:
+            with self._writing(subset) as writer:
                 writer.add_image(f"utterance/{tag}", picture, iteration, dataformats="HWC")
                 for title, wave in sounds.items():
                     # An untrained model's sound can exceed what is playable, or be NaN.
@@ -157,7 +135,7 @@ class Reporter:
                 writer.flush()
 
     def _picture(self, example: Example, *, title: str) -> Any:
-        """All of an utterance that can be drawn, over one time axis, as an array (height, width, 3)."""
+        """Draw an utterance over one time axis; returns an array (height, width, 3)."""
         from common import plots  # matplotlib takes half a second to import, and other ranks never draw
 
         tokens = example.tokens  # phonological features are no symbols
@@ -174,11 +152,11 @@ class Reporter:
         return plots.to_image(figure)
 
     def _suffix(self, phase: str) -> str:
-        """Figures of a model with one phase need no phase in their name."""
+        """Return the suffix for a phase's figures; a model with one phase needs none."""
         return "" if len(self._objective.phases) == 1 else f"_{phase}"
 
     def _describe_metrics(self) -> None:
-        """Tell the logger how to print each figure of training on stdout; the JSON stream holds more."""
+        """Tell the logger how to print each figure on stdout."""
         style, logger = self._objective.log_style, self._logger
         shown = ({"loss": "loss"} if style.shows_total else {}) | style.terms
         for subset, title in (("train", ""), ("avg_train", "avg train"), ("val", "val"), ("val_ema", "val ema")):
@@ -194,7 +172,7 @@ class Reporter:
 
 
 def print_once(*lines: str) -> None:
-    """Print lines on stdout; of several processes the first does."""
+    """Print lines on stdout, in the first process only."""
     for line in lines if os.environ.get("RANK", "0") == "0" else ():
         print_line(line)
 

@@ -1,4 +1,4 @@
-"""What a model's package is asked for a training, and what it answers: the mels to train on among it."""
+"""The interface between training and a model's package: the request, the setup, and the mels to train on."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +18,14 @@ from common.training.options import RunOptions
 
 @dataclass(frozen=True)
 class MelSource:
-    """Something that says what the mels are."""
+    """A description of mels, and where it comes from."""
 
     name: str  # in messages
     audio: AudioConfig
     unrecorded: tuple[str, ...] = ()  # fields that are assumed
 
     def check_agreement(self, other: "MelSource") -> None:
-        """Refuse by OptionError another source of other mels, listing each field that differs."""
+        """Raise OptionError if another source describes other mels, with each field that differs."""
         recorded = replace(other.audio, **{name: getattr(self.audio, name) for name in other.unrecorded})
         if lines := differences(self.audio, recorded, names=(self.name, other.name)):
             raise OptionError(
@@ -34,14 +34,14 @@ class MelSource:
 
 
 def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
-    """What the mels in a folder are, which ``option`` names; None where no file in it says so."""
+    """Return the description of the mels in a folder, which ``option`` names; None if it has none."""
     audio = features_config(folder)
     return None if audio is None else MelSource(f"{option} {folder}".strip(), audio)
 
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """What a training is told besides the options of its model."""
+    """Options and checkpoints of a training, besides the options of its model."""
 
     run: RunOptions
     computing: ComputingOptions
@@ -50,13 +50,13 @@ class TrainingRequest:
     initial: tuple[Path, Checkpoint] | None = None  # the one whose weights a new run begins with
 
     def mels(self, *sources: MelSource | None, for_voice: Path | None = None, may_resume: bool = True) -> AudioConfig:
-        """The mels to train on: what ``sources``, the voice of --for-voice and the file of --audio-config say.
+        """Return the mels to train on, as ``sources``, the voice of --for-voice and the file of --audio-config say.
 
-        Where there are none, they are those of the checkpoint that the training begins with (if it ``may_resume``
-        them), else the corpus's. Options that are given change them.
+        Without any of these, they are those of the checkpoint that the training begins with (if it ``may_resume``
+        them), or else the corpus's. Given options change them.
 
         Raises:
-            OptionError: two of them disagree; lists each field that does.
+            OptionError: two of them disagree; lists each field that differs.
         """
         voice = file = None
         if for_voice is not None:
@@ -64,7 +64,7 @@ class TrainingRequest:
             voice = MelSource(f"--for-voice {for_voice}", checkpoint.audio, checkpoint.assumed)
         if (path := self.audio.audio_config) is not None:
             file = MelSource(f"--audio-config {path}", read_audio_config(path))
-        # What records its mels completely comes first, as the others must agree with it in what they record.
+        # The source with the fewest unrecorded fields comes first; the others must agree in what they record.
         found = sorted((one for one in (*sources, voice, file) if one is not None), key=lambda one: len(one.unrecorded))
         for other in found[1:]:
             found[0].check_agreement(other)
@@ -78,10 +78,10 @@ class TrainingRequest:
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """What a model's package makes of its options, and what it does before the first update.
+    """How a model's package sets up a training.
 
-    The functions return lines to print. ``networks`` are those by name; ``initial`` is the checkpoint of
-    --from-checkpoint with its path, or None; ``new`` says whether no other checkpoint gives the weights.
+    The functions return lines to print. ``initial`` is the checkpoint of --from-checkpoint with its path, or None;
+    ``new`` is True if no other checkpoint provides the weights.
     """
 
     options: Any  # the package's own frozen dataclass

@@ -1,4 +1,4 @@
-"""A training from its command line on: the checkpoints that it names, networks, data and engine."""
+"""Set up a training from its command line: checkpoints, networks, data and engine."""
 
 import argparse
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from common.config import differences
 from common.data.batch import Dataset, Longest
 from common.data.text_mel import TextMelDataset
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError, OptionError
-from common.files import check_apart, lock_folder, make_folder
+from common.errors import CheckpointError, OptionError
+from common.files import make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
@@ -27,7 +27,7 @@ from common.registry import ModelSpec
 from common.text.arpabet import with_given_files
 from common.training.engine import Engine
 from common.training.objective import Networks
-from common.training.options import CommandLine, RunOptions, inference_paths
+from common.training.options import CommandLine, RunOptions
 from common.training.reporter import print_once
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
@@ -42,13 +42,7 @@ def train(line: CommandLine) -> int:
     with distributed.processes(cuda=computing.cuda) as ranks:
         torch.manual_seed(run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
         amp_dtype = prepare_computing(computing).amp_dtype
-        try:
-            stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
-        except InputError as error:
-            if "model" in line.given or " columns" not in str(error):
-                raise
-            other = f"a list of another model? this is {command.spec.name}, -m names others"
-            raise InputError(f"{error}; {other}") from error
+        stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
     if stopped_by is None:
         return 0
     print_once(f"stopped by {stopped_by.name}; add --resume to continue")
@@ -57,21 +51,21 @@ def train(line: CommandLine) -> int:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line of training, and the checkpoints that it names, read once."""
+    """A command line of training with the checkpoints that it names."""
 
     spec: ModelSpec
-    options: Any  # the package's own, as they were given
+    options: Any  # the package's own
     request: TrainingRequest
     values: dict[str, Any]  # of all options, for the log
 
     @property
     def found(self) -> Found | None:
-        """The checkpoint whose weights the networks take; a package may take those of --from-checkpoint by itself."""
+        """The checkpoint to load weights from; a package may load those of --from-checkpoint by itself."""
         return self.request.resumed or (None if self.spec.starts_from_checkpoint else self.request.initial)
 
 
 def read_command(line: CommandLine) -> Command:
-    """Read the checkpoints that a command line names, which say what options that are left out are."""
+    """Read the checkpoints that a command line names, which give defaults of options."""
     spec, args = line.spec, line.args
     resumed, initial = _checkpoints(args)
     if (find_defaults := spec.find("training_setup", "find_defaults")) is not None:
@@ -88,7 +82,7 @@ def read_command(line: CommandLine) -> Command:
 
 
 def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
-    """The checkpoint to resume, and that of --from-checkpoint, which also gives defaults of options."""
+    """Return the checkpoint to resume, and that of --from-checkpoint."""
     path, initial = args.checkpoint_path, args.from_checkpoint
     if path is not None and (args.resume or initial is not None):
         other = "--resume" if args.resume else "--from-checkpoint"
@@ -108,17 +102,19 @@ def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
 
 
 def _without_training(checkpoint: Checkpoint) -> Checkpoint:
-    """The weights of a checkpoint alone, to begin a new training with: the EMA weights, where it has them."""
+    """Return a checkpoint's weights alone, the EMA weights if it has them, to start a new training from."""
     networks, ema = {**checkpoint.networks, **(checkpoint.ema or {})}, checkpoint.has_ema
     return replace(checkpoint, networks=networks, ema=None, training=None, stripped=Stripped("float32", ema=ema))
 
 
 def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> Trainer:
-    """Networks, data and engine as the command says; what a checkpoint holds is loaded."""
+    """Build networks, data and engine, and load the checkpoint."""
     spec, request, run, found = command.spec, command.request, command.request.run, command.found
     new, setup = found is None, spec.training_setup.set_up(command.options, request)
-    if run.sorted_updates is None:
-        run = replace(run, sorted_updates=sorted_updates(ranks.device, same_shapes=setup.same_shapes))
+    if run.sorted_updates is None:  # a resumed run keeps its order, on any device
+        state = found[1].training if found is not None else None
+        default = sorted_updates(ranks.device, same_shapes=setup.same_shapes)
+        run = replace(run, sorted_updates=(state or {}).get("sorted_updates", default))
     options, audio, text = setup.options, setup.audio, setup.text
     print_once(*([line_of_mels(audio)] if spec.role != "recognizer" else []), *setup.notes)
     config = spec.training_setup.model_config(options, audio, text, base=_recorded_config(found, spec))
@@ -134,9 +130,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         _load_weights(networks, *found, command, template=template, setup=setup)
     run = _fit_batch(run, len(datasets["training_set"].lengths), ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
-    _check_outputs(run, spec.name)
     make_folder(run.output, "; choose another --output")
-    lock = lock_folder(run.output) if ranks.is_main else None
     logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
     if setup.set_up_networks is not None:
         given = {"training_set": datasets["training_set"], "initial": request.initial, "new": new}
@@ -155,7 +149,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         amp_dtype=amp_dtype,
         same_shapes=setup.same_shapes,
     )
-    trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger, lock=lock)
+    trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
     fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
     logger.parameter(**command.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
@@ -165,17 +159,8 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     return trainer
 
 
-def _check_outputs(run: RunOptions, model: str) -> None:
-    """Refuse by OptionError a log or weights for inference over a checkpoint that is read or written."""
-    begun = [path for path in (run.from_checkpoint, run.checkpoint_path) if path is not None]
-    saved = inference_paths(run.output, model) if run.save_inference else ()
-    check_apart([("--save-inference", path) for path in saved], [("--from-checkpoint", path) for path in begun])
-    if run.log_file is not None and run.log_file.suffix == ".pt":
-        raise OptionError(f"--log-file {run.log_file}: a name of a checkpoint; give another one, such as nvlog.json")
-
-
 def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
-    """The options with an update that the training list fills: fewer accumulation steps, then a smaller batch."""
+    """Fit an update to the training list: fewer accumulation steps, then a smaller batch."""
     given, share = (run.batch_size, run.gradient_accumulation_steps), n_utterances // ranks.world_size
     steps = min(given[1], max(1, share // given[0]))
     size = min(given[0], max(1, share // steps))
@@ -187,17 +172,16 @@ def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
 
 
 def sorted_updates(device: torch.device, *, same_shapes: bool) -> int:
-    """How many updates' utterances are sorted together where --sorted-updates does not say it.
+    """Return the default of --sorted-updates.
 
-    A GPU computes padding as it does frames. Of LJSpeech's lengths in batches of 64, 4 an update, 85 % are valid, with
-    4 updates sorted together 96 %, with 8 98 %; in updates of one batch 59, 85 and 92 %. Segments have no padding, and
-    CPUs leave the order as it was drawn.
+    GPUs spend as much time on padding as on frames. With LJSpeech's lengths in 4 batches of 64, 85 % of frames are
+    valid; with 4 updates sorted together 96 %, with 8 98 %. Segments have no padding, and CPUs keep the random order.
     """
     return 1 if same_shapes or device.type == "cpu" else 4
 
 
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
-    """The longest utterance of a training and of those before it; None where one of them does not say it."""
+    """Return the longest utterance of this training and those before it; None if it isn't known."""
     begun = request.resumed or request.initial
     longest = training_set.longest if isinstance(training_set, TextMelDataset) else None
     before = longest if begun is None else begun[1].longest
@@ -205,14 +189,14 @@ def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
 
 
 def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
-    """The ModelConfig of a checkpoint, which must be of the model that is trained."""
+    """Return the ModelConfig of a checkpoint, which must be of the model being trained."""
     if checkpoint.model != spec.name:
         raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
     return checkpoint.config
 
 
 def _recorded_config(found: Found | None, spec: ModelSpec) -> Any:
-    """The ModelConfig of a checkpoint, or None where a published file records none: the options describe it then."""
+    """Return the ModelConfig of a checkpoint; None if a published file records none, so that options describe it."""
     if found is None:
         return None
     path, checkpoint = found
@@ -223,13 +207,13 @@ def _recorded_config(found: Found | None, spec: ModelSpec) -> Any:
 def _check_fits(
     template: Checkpoint, found: Checkpoint, spec: ModelSpec, *, where: Path, adaptable: Sequence[str]
 ) -> None:
-    """Refuse a checkpoint of another architecture or of other features, listing each field that differs.
+    """Raise CheckpointError for another architecture or other features, with each field that differs.
 
-    ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
+    ``adaptable`` names fields of the audio that may differ, since the model will adapt to them.
     """
     names = (str(where), "these options and data")
     config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
-    # Networks of training alone, with a configuration of their own, which the checkpoint may lack: they begin anew.
+    # The checkpoint may lack networks that only training needs, which have their own configuration.
     lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
     pairs = [
         (replace(config, **{name: getattr(wanted, name) for name in (*found.assumed_config, *lacking)}), wanted),
@@ -254,7 +238,7 @@ def _load_weights(
     template: Checkpoint,
     setup: TrainingSetup,
 ) -> None:
-    """Load a checkpoint's weights, which may lack networks that only training needs; adapts those of another voice."""
+    """Load a checkpoint's weights, adapted if they are of another voice; networks for training alone may be missing."""
     spec = command.spec
     if command.request.resumed is None and setup.adapt is not None and checkpoint.model == spec.name:
         checkpoint, lines = setup.adapt(checkpoint, template)
@@ -269,7 +253,7 @@ def _load_weights(
 
 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint) -> None:
-    """Continue a training, or start one from trained weights, which are loaded already."""
+    """Resume a training, or start one from trained weights, which are loaded already."""
     if (state := checkpoint.training) is None:
         weights = "EMA weights" if checkpoint.stripped is not None and checkpoint.stripped.ema else "weights"
         print_once(f"starting a new training from the {weights} of {path}")

@@ -8,41 +8,32 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 
-from common.checkpoints.checkpoint import (
-    Checkpoint,
-    checkpoint_path,
-    is_rolling,
-    save_checkpoint,
-    saved_checkpoints,
-    strip_checkpoint,
-)
+from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, is_rolling, save_checkpoint, saved_checkpoints
 from common.checkpoints.loading import load_weights
 from common.data.batch import Batch, Dataset
 from common.data.loader import batches_of, build_loader
 from common.data.sampler import GlobalBatchSampler, validation_batches
 from common.distributed import Ranks
 from common.errors import OutputError
-from common.files import writing
+from common.files import lock_folder, writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
-from common.training.memory import memory_errors_explained
-from common.training.misfits import list_misfits
 from common.training.next_steps import next_steps
 from common.training.objective import Networks
-from common.training.options import RunOptions, inference_paths
+from common.training.options import RunOptions
 from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal, print_once
-from common.training.verdict import describe_training, has_alignment, validations_since_best
+from common.training.verdict import describe_training, validations_since_best
 
 
 class Trainer:
-    """Runs an engine over datasets until the last epoch, or until it is asked to stop."""
+    """Trains until the last epoch, or until it is asked to stop."""
 
     def __init__(
         self,
@@ -54,23 +45,21 @@ class Trainer:
         ranks: Ranks,
         options: RunOptions,
         logger: Logger,
-        lock: TextIO | None = None,
     ) -> None:
-        """``template`` is a checkpoint of this run without weights; ``lock``, of the output, is held meanwhile."""
+        """``template`` is a checkpoint of this run without weights."""
         self.engine = engine
-        self.is_fine_tuning = False  # whether it starts from weights that are worth comparing with
-        self._lock = lock
+        self.is_fine_tuning = False  # whether to validate the initial weights, to compare with
+        self._lock = lock_folder(options.output) if ranks.is_main else None
         self._template = template
         self._ranks = ranks
         self._options = options
         self._position = Position()
         self._stopping = False
-        self._is_due = False  # whether the clock has asked for a checkpoint
+        self._is_due = False  # whether a checkpoint is due by the clock
         self._saved_at = time.monotonic()
         self._reported_at = 0.0
         self._best: dict[str, Any] | None = None  # epoch, iteration within it, and metric of the best validation
-        self._history: list[dict[str, float]] = []  # of validations, as `describe_training` takes it
-        self._training_set = training_set
+        self._history: list[dict[str, float]] = []  # of validations, for `describe_training`
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
             batch_size=options.batch_size,
@@ -93,9 +82,9 @@ class Trainer:
         )
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
-        """Continue where ``checkpoint``, which has a training state, was saved; the weights are loaded already.
+        """Restore the training state of ``checkpoint``, whose weights are loaded already.
 
-        Returns lines on what cannot go on as it was. CheckpointError where the state does not fit.
+        Returns lines about what can't be restored. Raises CheckpointError if the state doesn't fit.
         """
         state, ema = checkpoint.training, self.engine.ema
         assert state is not None
@@ -103,9 +92,9 @@ class Trainer:
         if ema is not None and checkpoint.ema is not None:
             load_weights(ema.networks, checkpoint.ema, where=str(where), kind="EMA weights")
         elif ema is not None:
-            notes.append(f"{where} holds no EMA weights: they begin as a copy of its weights")
+            notes.append(f"{where} holds no EMA weights: they are copied from its weights")
         elif checkpoint.ema is not None:
-            notes.append(f"the EMA weights of {where} are left out, as --ema-decay is 0")
+            notes.append(f"the EMA weights of {where} are dropped, since --ema-decay is 0")
         self._position, n = resumed_position(state, self._sampler), self._ranks.world_size
         best = state.get("best")
         if best is not None and str(self._options.keep_best) in best:  # else of another metric
@@ -115,11 +104,13 @@ class Trainer:
         if len(random_states) == n:
             _set_random_state(random_states[self._ranks.rank], self._ranks.device)
         elif state.get("steps_done") is not None:
-            notes.append(f"{where} holds random states of {len(random_states)} processes, not {n}: they begin anew")
+            notes.append(
+                f"{where} holds random states of {len(random_states)} processes, not {n}: they are reinitialized"
+            )
         return notes
 
     def fit(self) -> signal.Signals | None:
-        """Train until the last epoch; returns the signal that stopped it before, SIGTERM for one to another process."""
+        """Train until the last epoch; returns the signal that stopped it early (SIGTERM if another process got it)."""
         position, options, n_steps = self._position, self._options, self._sampler.steps_per_epoch
         last_epoch = options.epochs
         if options.epochs_this_job:
@@ -131,8 +122,7 @@ class Trainer:
         shown = self._ranks.is_main and has_terminal()
         bar: Progress[None] = progress(total=last_epoch * n_steps, desc="training", unit="step", enabled=shown)
         try:
-            explained = memory_errors_explained(self.engine, batch_size=options.batch_size, audio=self._template.audio)
-            with StopSignals() as signals, bar, explained:
+            with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * n_steps + position.steps_done)
                 self._saved_at = time.monotonic()
                 if self.is_fine_tuning:
@@ -146,18 +136,15 @@ class Trainer:
                     self._position = position = Position(epoch=position.epoch + 1)
             self._reporter.wait_for_plots()
         except OutputError as error:
-            self._reporter.failure = self._reporter.failure or error
-        finally:
-            self._reporter.close()
-        if (failure := self._reporter.failure) is not None:
             saved = saved_checkpoints(options.output, self._template.model)
             last = f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "none is saved"
-            raise OutputError(f"{failure}; {last}") from failure
+            raise OutputError(f"{error}; {last}") from error
+        finally:
+            self._reporter.close()
         is_over = position.epoch > options.epochs or self._is_out_of_patience()
         if self._stopping and not is_over and position.epoch <= last_epoch:
             return signals.received or signal.SIGTERM
         if is_over and not self._stopping:
-            self._list_misfits()  # all is saved: what ends this ends no training
             print_once(*next_steps(self._template.model, self._template.audio, options))
         return None
 
@@ -167,8 +154,7 @@ class Trainer:
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
         self._reported_at = time.perf_counter()
         for micro_batches in self.updates():
-            stops = signals.received is not None or self._reporter.failure is not None
-            saves = self._ranks.is_main and self._clock_asks()
+            stops, saves = signals.received is not None, self._ranks.is_main and self._clock_asks()
             result = self.engine.step(
                 micro_batches, epoch=position.epoch, steps_per_epoch=n_steps, stop=stops, save=saves
             )
@@ -211,7 +197,7 @@ class Trainer:
         return seconds > 0 and time.monotonic() - self._saved_at >= seconds
 
     def _is_out_of_patience(self) -> bool:
-        """Whether ``--patience`` validations in a row were no better than one before them."""
+        """Whether the last ``--patience`` validations brought no improvement."""
         patience = self._options.patience
         return patience > 0 and validations_since_best(self._history, self._options.keep_best) >= patience
 
@@ -240,12 +226,9 @@ class Trainer:
         if position.skipped:
             figures["skipped"] = position.skipped
         self._reporter.log((position.epoch,), "avg_train", figures)
-        if position.skipped == position.steps_done:
-            what = f"all {position.skipped} updates of epoch {position.epoch} were skipped: their losses or gradients"
-            print_once(f"warning: {what} are not finite; lower --learning-rate, or leave out --amp-dtype float16")
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
-        """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
+        """Log the figures of validation; returns them, with the loss as the last epoch weights it, for comparisons."""
         engine, epoch = self.engine, step[0]
         found: dict[str, float] = {}
         for subset, networks in self._validated.items():
@@ -254,14 +237,12 @@ class Trainer:
             figures = {"loss": engine.objective.total(terms, epoch=epoch)} | terms
             figures["took"] = time.perf_counter() - started
             self._reporter.log(step, subset, figures, iteration=engine.iteration)
-            warnings = engine.objective.warnings(figures, epoch=epoch) if subset == "val" else []
-            print_once(*(f"warning: {line}" for line in warnings))
             figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
             found |= {f"{subset}_{name}": value for name, value in figures.items()}
         return found
 
     def _compare(self, figures: dict[str, float]) -> bool:
-        """Say in words how the training goes; returns whether a validation is the best so far, which is remembered."""
+        """Record a validation and print a line about the training; returns whether it is the best so far."""
         position, options, objective = self._position, self._options, self.engine.objective
         metric, value, n_steps = options.keep_best, options.keep_best.value(figures), self._sampler.steps_per_epoch
         if value is None:
@@ -294,25 +275,19 @@ class Trainer:
                 examples = self.engine.objective.examples(networks, batch.to(self._ranks.device))
             self._reporter.examples(subset, examples, iteration=self.engine.iteration)
 
-    def _list_misfits(self) -> None:
-        """List the transcripts of training by how badly they fit, where networks of inference have aligned them."""
-        objective, networks = self.engine.objective, [*self._validated.values()][-1]
-        if (score := objective.misfits(networks)) is None:
-            return
-        if objective.aligned is not None and not has_alignment(self._history, objective.aligned):
-            print_once("transcripts are not compared with recordings: no alignment yet")
-            return
-        with evaluation_mode(networks):
-            list_misfits(score, self._training_set, ranks=self._ranks, run=self._options)
-
     def _path(self, epoch: int, iteration: int | None) -> Path:
         return checkpoint_path(self._options.output, self._template.model, epoch=epoch, iteration=iteration)
 
     def _save(self, *, rolling: bool, is_best: bool = False) -> None:
         """Write a checkpoint of a finished epoch, or a rolling one within it, and remove those that it replaces."""
-        engine, random_states = self.engine, self._ranks.gather(_random_state(self._ranks.device))
-        own = {"global_batch": self._sampler.global_batch, "random": random_states}
-        own |= {"best": self._best, "history": self._history}
+        engine = self.engine
+        own: dict[str, Any] = {
+            "global_batch": self._sampler.global_batch,
+            "sorted_updates": self._options.sorted_updates,
+            "random": self._ranks.gather(_random_state(self._ranks.device)),
+            "best": self._best,
+            "history": self._history,
+        }
         if self._ranks.is_main:
             checkpoint = replace(
                 self._template,
@@ -326,21 +301,17 @@ class Trainer:
         self._saved_at, self._is_due = time.monotonic(), False
 
     def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:
-        options, epoch, iteration = self._options, self._position.epoch, self.engine.iteration
+        epoch, iteration = self._position.epoch, self.engine.iteration
         path = self._path(epoch, iteration if rolling else None)
         save_checkpoint(path, checkpoint)
         best = ", the best validation so far" if is_best else ""
         print_line(f"saved {path} (epoch {epoch}, iteration {iteration}{best})")
-        if (dtype := options.save_inference) is not None and (is_best or not rolling):
-            stripped = strip_checkpoint(checkpoint, dtype=dtype)
-            for target in inference_paths(options.output, checkpoint.model)[: 1 + is_best]:
-                save_checkpoint(target, stripped)
         self._remove_old(path)
 
     def _remove_old(self, newest: Path) -> None:
-        """Remove what ``newest`` replaces; the best checkpoint and milestones stay, and the last few of epochs.
+        """Remove what ``newest`` replaces, but not the best checkpoint, milestones, and the last few of epochs.
 
-        Of the rolling ones another stays beside it, to fall back to if it is damaged, until an epoch is complete.
+        Within an epoch, the rolling checkpoint before it stays too, to fall back to if the newest is damaged.
         """
         options, saved = self._options, saved_checkpoints(self._options.output, self._template.model)
         kept = {newest, *(self._path(epoch, None) for epoch in options.keep_milestones)}

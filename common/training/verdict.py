@@ -1,4 +1,4 @@
-"""How a training goes, in words: what the figures of its validations so far say."""
+"""Describe the progress of a training in words, from the figures of its validations."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from common.training.options import SelectionMetric
 
-PATIENCE = 5  # validations without a gain after which a figure no longer improves; twice as many once text is aligned
-GAIN = 0.03  # share by which a figure must improve to be a gain before there is an alignment, when losses fall fast
-RISE = 0.02  # share of the best figure by which `PATIENCE` later ones are worse where a network overfits
-LOST = 0.7  # share of the limits of an alignment past which one that was found is lost
+PATIENCE = 5  # validations without a gain before a figure counts as stalled; twice as many with an alignment
+GAIN = 0.03  # relative improvement that counts as a gain while there is no alignment and losses fall fast
+RISE = 0.02  # relative rise above the best figure, for `PATIENCE` validations, that counts as overfitting
+LOST = 0.7  # an alignment is lost below this share of the limits for finding it
 Record = Mapping[str, float]  # ``epoch``, ``train_loss`` and the figures of one validation with their subsets
 
 
 @dataclass(frozen=True)
 class Aligned:
-    """What a model's attention must reach to be called an alignment of text and speech."""
+    """The limits at which a model's attention counts as an alignment of text and speech."""
 
     diagonality: float
     unattended: float = 1.0  # largest share of symbols that no frame attends to most
@@ -30,9 +30,10 @@ def describe_training(
     seconds_left: float,
     adversarial: bool = False,
 ) -> str:
-    """Say in one line how a training goes by the last of its validations; a first one of epoch 0 is of what it
-    started from. ``metric`` selects the best checkpoint, of the epoch ``best_kept``. Losses of ``adversarial`` networks
-    say little of their sound.
+    """Describe a training in one line by its last validation; a validation of epoch 0 is of the initial weights.
+
+    ``metric`` selects the best checkpoint, which is of the epoch ``best_kept``. Losses of ``adversarial`` networks say
+    little about their sound.
     """
     last, parts, found = history[-1], [], True
     diagonality, unattended = _attention(last)
@@ -49,9 +50,9 @@ def describe_training(
 
 
 def has_alignment(history: Sequence[Record], aligned: Aligned) -> bool:
-    """Whether attention has found an alignment by the last validation, and has not lost it since.
+    """Whether attention has found an alignment and not lost it since.
 
-    One that the training starts with sets the limit of unattended symbols: clips of a new voice may lack some.
+    An alignment of the initial weights raises the limit of unattended symbols, since a new voice's clips may lack some.
     """
     first, unread = _attention(history[0]) if history else (None, None)
     starts_aligned = first is not None and history[0]["epoch"] == 0 and first >= aligned.diagonality
@@ -72,7 +73,7 @@ def validations_since_best(history: Sequence[Record], metric: SelectionMetric) -
 def _trend(
     history: Sequence[Record], metric: SelectionMetric, *, is_aligned: bool, best_kept: int | None, adversarial: bool
 ) -> list[str]:
-    """What becomes of the figure to select by; nothing where it is too early to tell."""
+    """Describe the trend of the figure to select by; nothing if it is too early to tell."""
     gain = 0.0 if is_aligned else GAIN
     values, losses = _figures(history, metric), _figures(history, SelectionMetric())
     gains = [_last_gain(values, gain), _last_gain(losses, gain)]  # error rates stay at 100 % at first
@@ -98,9 +99,9 @@ def _trend(
 
 
 def _last_gain(values: Sequence[float], gain: float) -> tuple[int, bool]:
-    """The index of the last of ``values`` that improved by a share of ``gain``, and whether it is too long ago.
+    """Return the index of the last of ``values`` that improved by ``gain``, and whether it is too long ago.
 
-    A figure that improves again after that gets twice as long from then on, so that the answer does not flip.
+    A figure that improves again later gets twice as much time from then on, so that the answer doesn't flip.
     """
     best, last, patience = math.inf, 0, PATIENCE if gain else 2 * PATIENCE
     for index, value in enumerate(values):
@@ -117,7 +118,7 @@ def _attention(record: Record) -> tuple[float | None, float | None]:
 
 
 def _figures(history: Sequence[Record], metric: SelectionMetric) -> list[float]:
-    """A figure of all validations, the better the smaller; infinite where there is none."""
+    """Return a figure of all validations, negated if larger is better, and infinite if missing."""
     values = [math.inf if value is None or math.isnan(value) else value for value in map(metric.value, history)]
     return [-value if metric.largest else value for value in values]
 
