@@ -38,6 +38,9 @@ class TrainingOptions:
         above=0,
         variable="ANNEAL_FACTOR",
     )
+    guided_attention_weight: float = option(
+        0.0, "weight of a loss that keeps attention near the diagonal, for little data; 0: none, as published", least=0
+    )
     disable_uniform_initialize_bn_weight: bool = option(
         False, "initialize batch norm's weights to 1 instead of uniformly between 0 and 1"
     )

@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn.alignment import diagonality
+from common.nn.alignment import diagonality, distance_from_diagonal
 from common.nn.layers import mask_from_lengths
 from common.training import objective
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
@@ -19,8 +19,9 @@ _FORMED = 0.7  # diagonality of attention; below it, speech is unintelligible
 class Tacotron2Objective(Objective):
     """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
-    Each is a mean over valid frames; without ``mask_padding`` over padding too, as in the original. Validation adds
-    ``attention_diagonality``, a mean over utterances.
+    Each is a mean over valid frames; without ``mask_padding`` over padding too, as in the original.
+    ``guided_attention_weight`` adds the attention away from the diagonal (Tachibana et al. 2018, arXiv:1710.08969,
+    section 4). Validation adds ``attention_diagonality``, a mean over utterances.
     """
 
     phases = (Phase("tacotron2", trains=("tacotron2",)),)
@@ -29,6 +30,7 @@ class Tacotron2Objective(Objective):
             "mel_loss": "mel loss",
             "mel_postnet_loss": "postnet loss",
             "gate_loss": "gate loss",
+            "guided_attention_loss": "guided attention loss",
             "attention_diagonality": "diagonality",
         },
         format="{:>6.3f}",
@@ -37,21 +39,32 @@ class Tacotron2Objective(Objective):
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
         self._mask_padding = options.architecture.mask_padding
+        self._guide = (
+            {"guided_attention_loss": options.guided_attention_weight} if options.guided_attention_weight else {}
+        )
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0}
+        return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0} | self._guide
 
     def counts(self, phase: str, batch: Tacotron2Batch) -> dict[str, Tensor]:
         n_batch, n_mels, n_frames = batch.mels.shape
         frames = batch.mel_lengths.sum() if self._mask_padding else batch.mel_lengths.new_full((), n_batch * n_frames)
-        return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames}
+        guide = dict.fromkeys(self._guide, batch.mel_lengths.sum())
+        return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames} | guide
 
     def numerators(self, phase: str, networks: Networks, batch: Tacotron2Batch) -> dict[str, Tensor]:
-        return sums_of_errors(networks["tacotron2"](batch), batch, mask_padding=self._mask_padding)
+        return self._sums(networks["tacotron2"](batch), batch)
+
+    def _sums(self, out: TrainingOutput, batch: Tacotron2Batch) -> dict[str, Tensor]:
+        sums = sums_of_errors(out, batch, mask_padding=self._mask_padding)
+        if self._guide:
+            away = distance_from_diagonal(out.alignments, batch.token_lengths, batch.mel_lengths)
+            sums["guided_attention_loss"] = away.sum()
+        return sums
 
     def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
         out = networks["tacotron2"](batch)
-        terms = self.terms(sums_of_errors(out, batch, mask_padding=self._mask_padding), batch)
+        terms = self.terms(self._sums(out, batch), batch)
         diagonalities = diagonality(out.alignments, batch.token_lengths, batch.mel_lengths)
         return terms | {"attention_diagonality": Term(diagonalities.sum(), batch.n_utterances)}
 

@@ -17,6 +17,7 @@ from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
+from common.files import read_json
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd

@@ -20,7 +20,6 @@ from common.text.config import TextConfig
 from common.torch_file import load_tensor, read_plain_tensor
 from fastpitch.arg_parser import TrainingOptions
 from fastpitch.data_function import FastPitchDataset, read_list
-from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
 KINDS = ("float16", "bfloat16", "float32", "float64", "uint8", "int64", "bool")

@@ -19,6 +19,7 @@ from tiny_tacotron2 import (
     without_dropout,
 )
 from torch import Tensor, nn
+from toy import toy_engine
 
 from common.checkpoints.loading import load_networks
 from common.checkpoints.reading import load_checkpoint
@@ -292,3 +293,15 @@ def test_optimizer_state_and_loss_scale_go_where_they_belong(folder: Path):
     scaled, stored = load_checkpoint(folder / "checkpoints" / SCALED).training["scaler"], LAYOUT[SCALED]["scaler"]
     finite_since = {"tacotron2": stored["_growth_tracker"]}
     assert scaled == {"scales": {"tacotron2": stored["scale"]}, "finite_since": finite_since}
+
+
+def test_guided_attention_draws_attention_to_the_diagonal():
+    network, batch = without_dropout(tiny_network()).train(), tiny_batch(SIZES)
+    objective = tacotron2_objective(guided_attention_weight=50.0)
+    engine = toy_engine({"tacotron2": network}, objective=objective, optimizer="adam", learning_rate=0.01)
+    before = engine.evaluate([batch])
+    for _ in range(40):
+        engine.step([batch], epoch=1)
+    after = engine.evaluate([batch])
+    assert after["guided_attention_loss"] < 0.7 * before["guided_attention_loss"]
+    assert after["attention_diagonality"] > before["attention_diagonality"] + 0.1
