@@ -259,23 +259,16 @@ def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
         OptionError: the first of several machines is not named.
     """
     processes, words = max(n_gpus, 1), [python()]
-    if own.world_size is not None:  # one process a GPU is started from outside, as scripts/slurm_train.sh does
-        return words, own.world_size
     if n_gpus > 1 and not dry_run():
         import torch  # here, as it takes seconds to load
 
         if (found := torch.cuda.device_count()) < n_gpus:  # torchrun would show a traceback of each process
             raise InputError(f"NUM_GPUS={n_gpus}, but PyTorch sees {found} GPUs here; NUM_GPUS=0 is for the CPU")
-    if processes > 1:
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun sets it, with a warning
     if own.nnodes > 1 and own.master_addr is None:
         raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
     if own.nnodes > 1:
-        address, port = str(own.master_addr), str(own.port or 29500)
-        where = ["--node-rank", str(own.node_rank), "--master-addr", address, "--master-port", port]
-        if own.node_rank is None:
-            run_id = own.run_id or own.model.lower()
-            where = ["--rdzv-backend", "c10d", "--rdzv-id", run_id, "--rdzv-endpoint", f"{address}:{port}"]
+        address = f"{own.master_addr}:{own.port or 29500}"
+        where = ["--rdzv-backend", "c10d", "--rdzv-id", own.run_id or own.model.lower(), "--rdzv-endpoint", address]
         words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes), *where]
     elif processes > 1:
         where = ["--standalone"] if own.port is None else ["--master-port", str(own.port)]  # else it finds a free port

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable
 from importlib import import_module
 from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.cli import ArgumentParser, run
@@ -44,7 +43,7 @@ class Option(NamedTuple):
     """An option as the page shows it."""
 
     names: tuple[str, ...]
-    values: str  # what stands for its values, if it says
+    values: str  # placeholder of its values
     variable: str
     default: str
     meaning: str
@@ -65,7 +64,7 @@ def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str
     text = (action.help or "").removesuffix(" (default: %(default)s)")  # which Python 3.10 adds to switches
     text %= {**vars(action), "prog": parser.prog}
     default = "required" if action.required else _default(action.default)
-    if not default and (bracketed := re.search(r"\s*\[([^\]]*)\]$", text)):  # the default of what a parser leaves open
+    if not default and (bracketed := re.search(r"\s*\[([^\]]*)\]$", text)):  # of options without a default in argparse
         text, default = text[: bracketed.start()], "" if bracketed[1] == "None" else f"`{bracketed[1]}`"
     if action.choices:
         text += f"{': ' if text else ''}{', '.join(f'`{choice}`' for choice in action.choices)}"
@@ -111,7 +110,7 @@ def _code(names: Iterable[str]) -> str:
 
 
 def training_part(_: str) -> str:
-    """Options of train.py: those that are alike in all models, and the others of each model."""
+    """Options of train.py: those that all models share, and the others of each model."""
     by_model = {model: options_of(parser_of("train", model)) for model in available_models()}
     shared = set.intersection(*map(set, by_model.values()))
     sections = {"all models": [option for option in options_of(parser_of("train")) if option in shared]}
@@ -143,7 +142,7 @@ def published_options(command: str) -> dict[str, str]:
 
 
 def published_part(command: str) -> str:
-    """A row for each option that another one replaces, and for each reason why some have gone."""
+    """A row for each replacement of published options, and for each reason why some were removed."""
     by_replacement: dict[str, list[str]] = {}
     for name, replacement in published_options(command).items():
         by_replacement.setdefault(replacement, []).append(name)
@@ -151,7 +150,7 @@ def published_part(command: str) -> str:
 
 
 def published_variables_part(_: str) -> str:
-    """A row for each variable of the published scripts that is called otherwise here or has gone."""
+    """A row for each variable of the published scripts that has another name here or was removed."""
     found: dict[tuple[str, str], dict[str, None]] = {}  # variable and replacement -> scripts
     for name, script in sorted(load_scripts().items()):
         for _, known, _ in (one for model in script.models or ("",) for one in script.declarations(model)):
@@ -165,7 +164,7 @@ def published_variables_part(_: str) -> str:
 
 
 def _replacement(text: str) -> str:
-    """A cell on a name that replaces another one, or the reason why that has gone."""
+    """A cell with the name that replaces another one, or the reason why it was removed."""
     return text.replace("|", "\\|") if " " in text else f"accepted as `{text}`"
 
 
@@ -178,17 +177,11 @@ PARTS = {
 }
 
 
-def page(path: Path) -> str:
-    """A page as the code wants it."""
-    return _MADE.sub(lambda found: f"{found[1]}{PARTS[found[2]](found[3])}\n{found[4]}", read_text(path))
-
-
-def main() -> int:
-    """Write the pages; tests/test_documents.py fails where one is stale."""
-    ArgumentParser(description="Write the tables of options and variables in docs/", prog="options_page").parse_args()
+def main() -> None:
+    """Write the pages; a test fails where one is stale."""
     for path in PAGES:
-        write_text(path, page(path))
-    return 0
+        text = _MADE.sub(lambda found: f"{found[1]}{PARTS[found[2]](found[3])}\n{found[4]}", read_text(path))
+        write_text(path, text)
 
 
 if __name__ == "__main__":

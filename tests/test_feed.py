@@ -23,7 +23,6 @@ from common.torch_file import load_tensor
 from fastpitch.arg_parser import TrainingOptions
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
-from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
 KINDS = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
@@ -103,17 +102,3 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
     with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read .* \(.*train\.txt:2\)$"):
         list(batches_of(loader))
-
-
-def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(capsys, monkeypatch):
-    measured: list[tuple[int, dict[str, float]]] = []
-    measure = feed.measure
-    monkeypatch.setattr(feed, "measure", lambda *given, **more: measured.append(measure(*given, **more)) or measured[0])
-    options = "--num-workers 1 --utterances 8 --batch-size 2 --gradient-accumulation-steps 2 --epochs 1"
-    feed.main(options.split())
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
-    rates = [float(line.split("|")[2].replace(",", "")) for line in lines]
-    n_workers, found = measured[0]
-    assert n_workers == 1 and min(found.values()) > 0
-    least = min(found["loading"], found["training_process"])
-    assert rates == pytest.approx([found["fed"], found["loading"], found["training_process"], least], abs=0.5)

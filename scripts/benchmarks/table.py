@@ -2,10 +2,9 @@
 
     python -m scripts.benchmarks.table 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
 
-A run of training is given as its number of processes and its log. Its first epoch is left out, or where there is no
-other its first update, which holds the allocations and choices that are made once. Scaling is relative to the run with
-the fewest processes of the same batch size. Latency of inference is from the symbols to the sound; without sound it is
-to the mels, without symbols from the mels. Latency of recognition is that of a batch, from samples in memory to text.
+A run of training is given as its number of processes and its log; its first epoch, or its first update if there is no
+other epoch, is left out. Scaling is relative to the run with the fewest processes of the same batch size. Latency of
+inference is from the symbols to the sound, or to the mels without sound; latency of recognition is that of a batch.
 """
 
 import platform
