@@ -37,7 +37,7 @@ class InferenceSettings(VoiceSettings):
     phrases: Path = setting("PHRASES FILELIST", launch.shipped("phrases/benchmark_8_128.tsv"), "list to speak")
     output_dir: Path = setting("OUTPUT_DIR", Path("output/benchmark_inference"), "folder for the logs")
     sizes: tuple[int, ...] = count(_SIZES, (1, 4, 8), "batch sizes")
-    mixed: str = setting("AMP", "false", "mixed precision: true, false, or both, which adds the speed-up")
+    mixed: str = setting("AMP", "false", "mixed precision: true, false, or both")
     durations: tuple[float, ...] = setting("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of Jasper's recordings", above=0)
     iterations: int = count("ITERATIONS NUM_STEPS", 500, "batches of Jasper that are measured, about")
     dataset_path: Path = setting(DATASET_PATH, train.LIBRISPEECH_FOLDER, "folder of LibriSpeech")
@@ -91,7 +91,7 @@ class BenchmarkSettings(TrainSettings):
     )
     sizes: tuple[int, ...] = count(_SIZES, (16,), "batch sizes", names=("-bs", "--batch-size"))
     bs: int | None = None
-    mixed: str = setting("AMP", "both", "mixed precision: true, false, or both, which adds the speed-up")
+    mixed: str = setting("AMP", "both", "mixed precision: true, false, or both")
     precisions: tuple[str, ...] = setting("PRECISIONS", (), "several instead of AMP", choices=tuple(SETTINGS))
     output_dir: Path = setting("OUTPUT_DIR", Path("output/train_benchmark"), "folder for the logs")
     epochs: int = count("EPOCHS", 10, "epochs of a run")
@@ -134,7 +134,7 @@ def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
         launch.run_or_print(train.command(run, given, *chosen, *SETTINGS[precision]))
         for checkpoint in output.glob("*.pt"):
             checkpoint.unlink()
-        logs.append(f"{max(gpus, 1)}={output}/nvlog.json")
+        logs.append(output / "nvlog.json")
     launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 

@@ -75,9 +75,7 @@ def convert(argv: Sequence[str]) -> None:
         print(f"note: {line}")
     if checkpoint.assumed:
         print(f"note: not recorded of its mels, and taken to be as published: {', '.join(checkpoint.assumed)}")
-    held = [*checkpoint.networks, *["EMA weights"] * checkpoint.has_ema]
-    held.append("no training state" if checkpoint.training is None else "training state")
-    print(f"wrote {args.target}: {checkpoint.model}, {', '.join(held)}")
+    print(f"wrote {args.target}: {checkpoint.model}, {', '.join(checkpoint.networks)}")
 
 
 def strip_parser() -> ArgumentParser:

@@ -54,7 +54,7 @@ def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     n_clips = len(read_lines(training)) if training.is_file() else 64  # in a dry run
     batch = own.bs or min(8, n_clips)
     epochs = int(given.environ.get("EPOCHS") or max(1, _UPDATES // max(1, n_clips // batch)))
-    is_aligned = launch.dry_run() or read_model(checkpoint)[1].config.get("learned_alignment")
+    is_aligned = launch.dry_run() or getattr(read_model(checkpoint)[1].config, "learned_alignment", False)
     start, share = (0, 1) if is_aligned else (epochs // 10, max(1, epochs // 10))
     interval = max(1, epochs // 10)
     chosen = options(epochs=epochs, kl_loss_start_epoch=start, kl_loss_warmup_epochs=share)

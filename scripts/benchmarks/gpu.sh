@@ -55,6 +55,6 @@ step recognition "$random Jasper --count 16 && JASPER=$work/Jasper_random.pt MAN
 OUTPUT_DIR=$work/transcribing ITERATIONS=10 MODEL=Jasper bash scripts/inference_benchmark.sh"
 step extraction "$PYTHON extract_mels.py -d $work --wav-text-filelist $work/list.txt --extract-mels --sampling-rate 16000 --cuda"
 for words in "${models[@]}"; do step tf32 "$updates $words --settings tf32"; done
-for words in "${models[@]:0:2}"; do step compiling "$updates $words --settings bfloat16 --ways compiled"; done
+for words in "${models[@]:0:2}"; do step compiling "$updates $words --settings bfloat16 --compile"; done
 step compiling "$fastpitch $hifigan $measure --compile"
 exit "$failed"

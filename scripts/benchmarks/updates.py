@@ -25,7 +25,6 @@ from scripts.benchmarking import SETTINGS
 from scripts.benchmarks.random_models import COLUMNS, LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import markdown
 
-WAYS = {"plain": [], "compiled": ["--compile"]}  # options of train.py
 N_KERNELS = 10
 _WIDEST = 90  # characters of a kernel's name
 
@@ -62,7 +61,7 @@ def _train(trainer: Trainer, updates: Sequence[list]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print a line for each precision and way, then the kernels of the last of them."""
+    """Print a line for each precision, then the kernels of the last one."""
     parser = ArgumentParser(prog="updates", description="time updates on batches that stay on the device")
     add = parser.add_argument
     add("folder", type=Path, help="where the corpus goes")
@@ -71,7 +70,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--accumulation", type=int, default=1, help="micro-batches of an update")
     add("--steps", type=int, default=4, help="updates that are timed")
     add("--settings", nargs="+", choices=SETTINGS, default=["full", "mixed"], help="precisions")
-    add("--ways", nargs="+", choices=WAYS, default=["plain"], help="how updates are run")
     add("--cuda", action="store_true", help="train on a GPU")
     add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
     args, others = parser.parse_known_args(argv)
@@ -83,20 +81,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     words += ["--training-files", folder / LIST, "--validation-files", folder / "val.txt", "--epochs", 1]
     words += ["--gradient-accumulation-steps", args.accumulation, *["--cuda"] * args.cuda]
     words += [*["--load-mel-from-disk"] * (columns == "mel text"), *others]
-    kernels = ""
+    kernels, rows = "", []
     for setting in args.settings:
-        for way in args.ways:
-            figures, kernels = measure([*map(str, words), *SETTINGS[setting], *WAYS[way]])
-            row = {"model": model, "precision": setting, "way": way}
-            row["batch"] = f"{args.batch_size} x {args.accumulation}"
-            row |= {name: f"{figure:,.{6 if name == 'seconds' else 1}f}" for name, figure in figures.items()}
-            first = (setting, way) == (args.settings[0], args.ways[0])
-            print(*markdown([row])[0 if first else 2 :], sep="\n", flush=True)
-            gc.collect()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-                torch.cuda.reset_peak_memory_stats()
-    print(kernels)
+        figures, kernels = measure([*map(str, words), *SETTINGS[setting]])
+        row = {"model": model, "precision": setting, "batch": f"{args.batch_size} x {args.accumulation}"}
+        rows.append(row | {name: f"{figure:,.6g}" for name, figure in figures.items()})
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+    print(*markdown(rows), kernels, sep="\n")
 
 
 if __name__ == "__main__":
