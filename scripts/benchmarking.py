@@ -77,7 +77,8 @@ def inference_benchmark(own: InferenceSettings, given: Given) -> None:
         words = [*chosen, *words, *given.passed, *gpu, *given.words]
         launch.run_or_print([python(), launch.shipped("inference.py"), *words])
         logs.append(str(log))
-    launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
+    if not launch.dry_run():
+        launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 
 @dataclass(frozen=True)

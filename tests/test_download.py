@@ -177,32 +177,6 @@ def test_librispeech_comes_from_archives_at_hand_and_an_absent_one_is_named(tmp_
     assert absent.returncode == 1 and absent.stderr.startswith(f"error: {source}/test-clean.tar.gz: no such file")
 
 
-@pytest.fixture
-def published(
-    voice: Path, server: tuple[str, type[RangeServer]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> type[RangeServer]:
-    """A server that has the published FastPitch, in an archive as its owners'."""
-    url, handler = server
-    files = {"nvidia_fastpitch_210824.pt": voice.read_bytes(), "README.md": b"A voice."}
-    handler.content = write_zip(tmp_path / "owners.zip", files).read_bytes()
-    monkeypatch.setitem(PUBLISHED, "fastpitch", PUBLISHED["fastpitch"]._replace(address=f"{url}/zip"))
-    return handler
-
-
-def test_a_published_model_is_downloaded_by_name_once_and_an_interrupted_one_resumes(
-    tmp_path: Path, published: type[RangeServer], capsys: pytest.CaptureFixture
-):
-    published.limit = len(published.content) // 2 + 10
-    command = ["fastpitch", "-o", str(tmp_path / "models")]
-    with pytest.raises(InputError, match="run again to resume"):
-        download_models(command)
-    assert not (tmp_path / "models" / "fastpitch").exists()
-    for line in ("models/fastpitch: FastPitch", "models/fastpitch has it already"):
-        download_models(command)
-        assert capsys.readouterr().out.splitlines()[-1] == f"{tmp_path}/{line}"
-    assert len(published.requests) == 2 and published.requests[1] is not None, "it is there, the second time"
-
-
 def test_every_published_model_has_its_name_file_and_address():
     facts = SHARED / "originals" / "published_models.json"
     if not facts.is_file():
