@@ -50,7 +50,9 @@ use_python() {
 # update_venv [dev]: makes .venv if it is missing, and installs the requirements if they changed. A .venv without a stamp
 # was made by someone else; it is used as it is.
 update_venv() {
-    local requirements="$ROOT/requirements${1:+-$1}.txt" stamp="$VENV/stamp-${1:-base}" python wanted
+    [ -n "${1:-}" ] || ! [ -e "$VENV/stamp-dev" ] || set -- dev # which includes the others
+    local stamp="$VENV/stamp-${1:-base}" python wanted
+    local files=("$ROOT"/{constraints,requirements-{speak,train,serve},requirements}.txt ${1:+"$ROOT/requirements-$1.txt"})
     if ! compgen -G "$VENV/stamp-*" >/dev/null && [ -n "$(ls -A "$VENV" 2>/dev/null)" ]; then
         is_supported_python "$VENV/bin/python" || fail 1 "$VENV has no Python 3.10 to 3.14, and" \
             "these scripts did not make it; move it away, or set PYTHON to a Python with the requirements"
@@ -66,12 +68,12 @@ update_venv() {
             fail 1 "$python -m venv $VENV failed; on Debian: apt-get install python3-venv"
         }
     fi
-    wanted=$(cat "$ROOT/constraints.txt" "$ROOT"/requirements*.txt)
+    wanted=$(cat "${files[@]}")
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         echo "installing the requirements into $VENV (once; this can take some minutes)" >&2
         # PIP_USER would make pip refuse to install into a virtual environment.
         PIP_USER=0 "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
-            -c "$ROOT/constraints.txt" -r "$requirements" || fail 1 "could not install $requirements; see the messages above"
+            -c "$ROOT/constraints.txt" -r "${files[-1]}" || fail 1 "could not install ${files[-1]}; see the messages above"
         echo "$wanted" >"$stamp"
     fi
 }
