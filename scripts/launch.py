@@ -1,4 +1,4 @@
-"""What the scripts share: their settings, GPUs and processes, and commands that are run or printed."""
+"""Shared parts of the scripts: settings, GPUs and processes, and running or printing commands."""
 
 import argparse
 import ctypes
@@ -109,7 +109,7 @@ class Script:
                     yield name, known, getattr(recipe if type(recipe) is kind else kind, name, None)
 
     def removed(self, model: str = "") -> dict[str, str]:
-        """Variables of the original script that have gone, and why; with ``model`` those that others have, too."""
+        """Return the removed variables of the original script for a model, and the reasons."""
         rows = (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv"))
         places = {self.name, f"{self.name}/{model}", "all"}
         return {name: reason for name, scripts, reason in rows if places & {*scripts.split()}}
@@ -117,10 +117,10 @@ class Script:
     def start(self, environ: Mapping[str, str], words: Sequence[str]) -> None:
         """Run with these variables and arguments.
 
-        Arguments NAME=value that come first are defaults of variables, and so are Jasper's that are no options.
+        Leading NAME=value arguments are defaults of variables, and so are Jasper's positional arguments.
 
         Raises:
-            OptionError: a variable has gone or has a wrong value.
+            OptionError: a variable was removed or has a wrong value.
         """
         environ, words = dict(environ), list(words)
         if _OF_GETTEXT.fullmatch(environ.get("LANGUAGE", "")):
@@ -181,7 +181,7 @@ class Script:
 
 
 def words_for(environ: Mapping[str, str], *kinds: type) -> list[str]:
-    """The words of a command line that the set variables stand for, of the options of these dataclasses."""
+    """Return the command-line words for the variables that set options of these dataclasses."""
     parser = ArgumentParser(add_help=False)
     for kind in kinds:
         add_options(parser, kind)
@@ -206,7 +206,7 @@ def script(
     defaults: Mapping[str, str] | str = "",
     model_of: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Any, Given], None]], Script]:
-    """Make a function the script of its name, with what `Script` says."""
+    """Register a function as the script of its name; `Script` describes the arguments."""
 
     def declare(run: Callable[[Any, Given], None]) -> Script:
         by_model = programs if callable(programs) else lambda model: programs
@@ -218,12 +218,12 @@ def script(
 
 
 def options(**values: Any) -> list[Any]:
-    """Options, by the names of their fields, whose values are not None."""
+    """Return command-line words for options, named like their fields, whose values are not None."""
     return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
 
 
 def number_of_gpus(own: GpuSettings, most: int | None = None) -> int:
-    """How many GPUs of each machine are used, of ``most`` that a command can use; raises OptionError."""
+    """Return the number of GPUs to use on each machine, at most ``most``; raises OptionError."""
     if own.cpu or own.cuda is False:
         return 0
     if own.num_gpus == "auto":
@@ -237,12 +237,12 @@ def number_of_gpus(own: GpuSettings, most: int | None = None) -> int:
 
 
 def cuda(own: GpuSettings) -> list[str]:
-    """The switch of a command of one process that uses a GPU."""
+    """Return ``--cuda`` for a single-process command if a GPU is used."""
     return ["--cuda"] * number_of_gpus(own, 1)
 
 
 def count_gpus() -> int:
-    """GPUs that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide."""
+    """Count the GPUs that nvidia-smi lists and CUDA_VISIBLE_DEVICES doesn't hide."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible in ("", "-1") or shutil.which("nvidia-smi") is None:
         return 0
@@ -277,23 +277,23 @@ def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
 
 
 def note(line: str) -> None:
-    """Print a line on stderr, by the first of several processes alone."""
+    """Print a line on stderr, in the first process only."""
     if os.environ.get("RANK", "0") == "0":
         print(line, file=sys.stderr, flush=True)
 
 
 def dry_run() -> bool:
-    """Whether commands are printed in place of being run."""
+    """Whether commands are printed instead of run."""
     return read_switch("DRY_RUN", os.environ.get("DRY_RUN") or "0")
 
 
 def python() -> str:
-    """The interpreter of commands, as it is named in them."""
+    """The Python interpreter of the commands."""
     return os.environ.get("PYTHON") or sys.executable
 
 
 def shipped(path: str) -> Path:
-    """A file of the toolkit: that of the current folder where there is one, such as the toolkit's own."""
+    """Return a file of the toolkit, relative if the current folder has it."""
     return Path(path) if Path.cwd() == ROOT or Path(path).exists() else ROOT / path
 
 

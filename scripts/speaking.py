@@ -1,4 +1,4 @@
-"""Scripts that speak, transcribe, evaluate and serve, and the checkpoints that scripts find where none is named.
+"""Scripts that speak, transcribe, evaluate and serve, and the search for checkpoints that are not named.
 
 They are inference_example, evaluate_recognizer, evaluate_voice and serve.
 """

@@ -1,4 +1,4 @@
-"""What scripts/train.sh does: the published training of a model, with what its settings change of it."""
+"""scripts/train.sh: the published training of a model, adjusted by settings."""
 
 import re
 from collections.abc import Sequence
@@ -67,9 +67,9 @@ def training_options(model: str) -> Sequence[type]:
 
 
 def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str | Path]:
-    """The command that trains as the settings say; ``defaults`` are options that variables and arguments change.
+    """Return the training command; variables and arguments override the options ``defaults``.
 
-    Notes on stderr say what was chosen. Raises OptionError for settings that do not fit together.
+    Notes on stderr say what was chosen. Raises OptionError for settings that contradict each other.
     """
     n_gpus, words = launch.number_of_gpus(own), [*map(str, defaults), *given.options]
     is_mixed, bs, chosen = "--amp" in words, own.bs, options()

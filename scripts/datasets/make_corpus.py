@@ -151,7 +151,7 @@ def _seconds(one: Reading, options: ReadingOptions) -> float:
 def _read_all(
     readings: Sequence[Reading], kept: Collection[Reading], server: SpeechServer, options: ReadingOptions
 ) -> dict[str, str]:
-    """Make the clips but those that are kept, and add each to metadata.csv; returns why others are left out."""
+    """Make the missing clips, and add each to metadata.csv; returns the reasons why others are left out."""
     left_out: dict[str, str] = {}
     tried = {one.voice for one in kept}
     table = options.output / "metadata.csv"
@@ -187,7 +187,7 @@ def _read_all(
 
 
 def _read(one: Reading, server: SpeechServer, options: ReadingOptions, *, may_be_refused: bool = True) -> str:
-    """Make a clip, of one loudness and without long silence at its ends; why it is left out, else ""."""
+    """Make a clip, leveled and trimmed; returns the reason if it is left out, else ""."""
     rate = options.sampling_rate
     try:
         sound = server.speak(one.text, voice=one.voice)
