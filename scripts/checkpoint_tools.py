@@ -7,9 +7,9 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -18,15 +18,12 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.files import check_output_file
 from common.options import add_options, read_options
-from common.registry import available_models, get_model
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from common.checkpoints.checkpoint import Checkpoint
     from common.checkpoints.loading import LoadedCheckpoint
 
-_PARTNER = {"generator": "vocoder", "vocoder": "generator"}
 SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts", "safetensors": ".safetensors"}
 PIPER = "piper"  # a format of a voice with its vocoder
 # The second is the largest useful mel distance, about 0.9 dB; the third is of sound, a share of full scale.
@@ -34,60 +31,20 @@ TOLERANCE, MEL_TOLERANCE, SOUND_TOLERANCE = 1e-4, 0.1, 1e-3
 _CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes of all of them in memory
 
 
-def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path, "Checkpoint"]]:
-    """The checkpoints with a role in some folders; of a training the last one alone."""
-    from common.checkpoints.checkpoint import saved_checkpoints
-    from common.checkpoints.loading import read_model
-
-    for folder in {one.resolve(): one for one in folders if one.is_dir()}.values():
-        saved = {path for model in available_models(role) for path in saved_checkpoints(folder, model)[:-1]}
-        for path in sorted(set(filter(Path.is_file, folder.iterdir())) - saved):
-            with suppress(InputError, OSError):  # any other file
-                _, checkpoint = read_model(path)
-                if get_model(checkpoint.model).role == role:
-                    yield path, checkpoint
-
-
-def mels_fit(voice: "Checkpoint", vocoder: "Checkpoint") -> dict[str, Any]:
-    """Whether a vocoder reads a voice's mels, the fields that differ, and those taken to be equal."""
-    from common.synthesis.vocoder import AudioContract
-
-    contract = AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
-    lines = contract.differences(voice.audio, owner="voice", assumed=voice.assumed)
-    equal = contract.unrecorded(voice.audio, assumed=voice.assumed)
-    return {"fits": not lines, "differs": lines, "taken_to_be_equal": equal}
-
-
-def fits(checkpoint: "Checkpoint", folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Each partner of a checkpoint, and whether it fits."""
-    role = get_model(checkpoint.model).role
-    found = []
-    for path, other in checkpoints_in(folders, role=_PARTNER[role]) if role in _PARTNER else ():
-        pair = (checkpoint, other) if role == "generator" else (other, checkpoint)
-        found.append({"file": str(path), "model": other.model, **mels_fit(*pair)})
-    return found
-
-
 def inspect_parser() -> ArgumentParser:
     """The options of inspecting."""
-    parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
+    parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Describe a checkpoint or an exported file.")
     parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
     parser.add_argument("--json", action="store_true", help="print one JSON object, not YAML")
-    text = "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, "
-    text += "./output and ./pretrained_models)"
-    parser.add_argument("--beside", type=Path, nargs="+", metavar="FOLDER", help=text)
     return parser
 
 
 def inspect(argv: Sequence[str]) -> None:
-    """Say what a checkpoint or an exported file is, and which vocoders or voices it fits."""
+    """Describe a checkpoint or an exported file."""
     args = inspect_parser().parse_args(argv)
     from common.checkpoints.inspection import inspect_checkpoint
 
-    checkpoint, facts = inspect_checkpoint(args.file)
-    named = args.beside or [folder for folder in map(Path, ("output", "pretrained_models")) if folder.is_dir()]
-    within = [one for folder in named for one in (folder, *sorted(folder.iterdir()))]
-    facts["fits"] = fits(checkpoint, within if args.beside else [args.file.parent, *within])
+    facts = inspect_checkpoint(args.file)
     for name in {"cmudict", "heteronyms"} & (facts["text"] or {}).keys() if not args.json else ():
         facts["text"][name] = facts["text"][name] and f"{facts['text'][name].count(chr(10))} lines"
     print(json.dumps(facts) if args.json else yaml.safe_dump(facts, sort_keys=False, width=120).rstrip())
@@ -116,9 +73,7 @@ def convert(argv: Sequence[str]) -> None:
     print(f"recognized {args.source}: {checkpoint.layout}")
     if checkpoint.assumed:
         print(f"note: not recorded of its mels, and taken to be as published: {', '.join(checkpoint.assumed)}")
-    held = [*checkpoint.networks, *["EMA weights"] * checkpoint.has_ema]
-    held.append("no training state" if checkpoint.training is None else "training state")
-    print(f"wrote {args.target}: {checkpoint.model}, {', '.join(held)}")
+    print(f"wrote {args.target}: {checkpoint.model}, {', '.join(checkpoint.networks)}")
 
 
 def strip_parser() -> ArgumentParser:

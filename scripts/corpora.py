@@ -10,7 +10,6 @@ from common.errors import InputError
 from common.files import read_lines
 from common.importing.options import SPEAKERS, import_command
 from common.text.arpabet import load_dictionary
-from common.text.languages import guess_language
 from common.text.teacher import TEACHER
 from scripts import launch, train
 from scripts.datasets.make_filelists import SPLITS, ListOptions
@@ -47,7 +46,7 @@ class PrepareSettings(CorpusSettings):
         "true: features of FastPitch; mels: mel-spectrograms; false: lists; auto: the first that can be made",
         choices=("auto", "mels", "true", "false"),
     )
-    language: str | None = setting("LANGUAGE", None, "of the texts, a tag of eSpeak NG; empty: as they look")
+    language: str = setting("LANGUAGE", "en-us", "of the texts, a tag of eSpeak NG, for the command that trains next")
     tacotron2_checkpoint: Path | None = setting(
         "TACOTRON2_CHECKPOINT TACO_CH", None, "makes durations; empty: downloaded"
     )
@@ -60,21 +59,17 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     corpus = launch.require(
         own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh"
     )
-    own, features, chosen = replace(own, dataset_path=corpus, language=_language(own, corpus)), own.features, options()
+    own, features, chosen = replace(own, dataset_path=corpus), own.features, options()
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
-    has_text = (corpus / "metadata.csv").is_file() or texts.is_file()
-    if not has_text and corpus.is_dir() and features in ("auto", "false"):
+    is_read = (corpus / "metadata.csv").is_file() or dry_run()
+    if not is_read and not texts.is_file() and features in ("auto", "false"):
         other = f"for a vocoder; transcripts of other forms: {import_command(corpus)}"
         note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made, {other}")
-        if features == "auto" and not (own.tacotron2_checkpoint or given.words):
-            features = "false"
+        features = "false"
     if features in ("auto", "true"):
         own, chosen = _choose_durations(own, corpus)
         features = "true" if chosen else "mels"
-    found = texts.is_file() or (recordings.is_file() and not (corpus / "wavs").is_dir())
-    if found and not dry_run() and not (corpus / "metadata.csv").is_file():
-        note(f"note: {corpus} has no metadata.csv: the lists {own.filelists}/{own.name}_... are kept as they are")
-    else:
+    if is_read or not texts.is_file():  # lists of texts that someone else made are kept
         lists = options(dataset_path=corpus, output=own.filelists, name=own.name)
         run_or_print([python(), "-m", "scripts.datasets.make_filelists", *lists, *given.passed])
     if not (settings := own.audio_config or corpus / SETTINGS).is_file():
@@ -89,26 +84,14 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     if features != "false":
         _print_next(own, *extracted)
     if features != "true" and (texts.is_file() or dry_run()):
-        language = own.language or "en-us"  # phones, which a voice learns faster than spelling
-        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", f"LANGUAGE={language}")
+        language = f"LANGUAGE={own.language}"  # phones, which a voice learns faster than spelling
+        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", language)
     columns = "audio_text" if texts.is_file() and not recordings.is_file() else "audio"  # of which it reads the first
     _print_next(own, "for a vocoder", "HiFi-GAN", columns)
 
 
-def _language(own: PrepareSettings, corpus: Path) -> str | None:
-    """LANGUAGE, or the language that the texts look like unless that is English, which a note names."""
-    path = corpus / "metadata.csv"
-    if own.language or not path.is_file():
-        return own.language
-    found = guess_language(line.split("|")[1] for line in read_lines(path) if "|" in line)
-    if found in ("", "en"):
-        return None
-    note(f"note: {path} looks like language {found}; set LANGUAGE if it is another one")
-    return found
-
-
 def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettings, list[str | Path]]:
-    """The variables with the Tacotron 2 that makes durations, and options that extract durations and pitch.
+    """The settings with the Tacotron 2 that makes durations, and options that extract durations and pitch.
 
     There are no options where nothing gives durations.
 
@@ -120,7 +103,8 @@ def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettin
     if tacotron2 is None and any(corpus.glob("TextGrid/*.TextGrid")):
         return own, [*pitch, "--extract-durs-from-textgrids"]
     if tacotron2 is None and (not stored or (corpus / "durations" / TEACHER).is_file()):
-        tacotron2 = None if own.language else next(iter(downloaded("Tacotron2")), None)  # which reads English letters
+        # It reads English letters.
+        tacotron2 = next(iter(downloaded("Tacotron2")), None) if own.language == "en-us" else None
         if tacotron2:
             note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
         elif not stored:
@@ -144,8 +128,8 @@ def _extract(
     lists = [list_path(own, columns, split) for split in splits]  # the first one's pitch statistics normalize all
     files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *options(audio_config=own.audio_config)]
     run_or_print([python(), launch.shipped("extract_mels.py"), "--dataset-path", corpus, *files, *chosen])
-    settings = []  # by which train.sh reads the text; a Tacotron 2 says its own
-    if features == "mels" and own.language:
+    settings = []  # by which train.sh reads the text
+    if features == "mels" and own.language != "en-us":
         settings = [f"LANGUAGE={own.language}"]
     if "--extract-durs-from-textgrids" in chosen:
         settings = ["INPUT_TYPE=phone"]
@@ -157,8 +141,9 @@ def _extract(
 
 def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
     """Print the command that fine-tunes the shipped voice, where a corpus of its language and mels is short."""
-    is_english, settings = own.language in (None, "en", "en-us"), corpus / SETTINGS
-    if not (is_english and texts.is_file() and settings.is_file() and read_audio_config(settings) == AudioConfig()):
+    settings = corpus / SETTINGS
+    is_fitting = own.language == "en-us" and settings.is_file() and read_audio_config(settings) == AudioConfig()
+    if not is_fitting or not texts.is_file():
         return
     from common.importing.advice import check_recordings  # here, as it loads PyTorch
 
@@ -193,8 +178,8 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
     run_or_print([python(), "-m", "scripts.download_models", "corpus", *chosen])
 
 
-def _print_script(name: str, value: Path, default: Path, script: str) -> None:
-    launch.print_next("", [*([] if value == default else [f"{name}={value}"]), "bash", f"scripts/{script}.sh"])
+def _print_script(value: Path, default: Path, script: str) -> None:
+    launch.print_next("", [*([] if value == default else [f"DATASET_PATH={value}"]), "bash", f"scripts/{script}.sh"])
 
 
 @dataclass(frozen=True)
@@ -213,7 +198,7 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
     corpus = own.dataset_path or train.find_ljspeech()
     checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _ARCHIVES["LJSpeech-1.1"][1])
     _download(own.archive, corpus, "metadata.csv", checksum)
-    _print_script("DATASET_PATH", corpus, Path("LJSpeech-1.1"), "prepare_dataset")
+    _print_script(corpus, Path("LJSpeech-1.1"), "prepare_dataset")
     launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
 
 
@@ -236,22 +221,7 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     for subset in own.subsets or LIBRISPEECH:
         checksum = _ARCHIVES[subset][1] if own.verify else None
         _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
-    _print_script("DATASET_PATH", own.dataset_path, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
-
-
-@dataclass(frozen=True)
-class DigitsArchive(ArchiveSettings):
-    """Where the digits come from."""
-
-    archive: str = setting("DATASET_ARCHIVE", _ARCHIVES["fsdd"][0], "URL or path")
-    dataset: Path = setting("DATASET", Path("fsdd"), "folder of the Free Spoken Digit Dataset")
-
-
-@script(DigitsArchive)
-def download_fsdd(own: DigitsArchive, given: Given) -> None:
-    """Download the Free Spoken Digit Dataset."""
-    _download(own.archive, own.dataset / "recordings", "recordings", own.checksum)
-    _print_script("DATASET", own.dataset, Path("fsdd"), "train_digits")
+    _print_script(own.dataset_path, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
 
 
 @script()

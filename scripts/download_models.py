@@ -9,9 +9,7 @@ verified. No checksums of the published models were published: they are verified
 
 import http.client
 import os
-import re
 import shutil
-import sys
 import tarfile
 import tempfile
 import urllib.error
@@ -27,13 +25,14 @@ from typing import NamedTuple
 from common import files
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import check_file, check_output_file, make_folder, read_lines, writing
+from common.files import check_file, make_folder, read_lines, writing
 from common.progress import progress
 from common.registry import get_model
 
 BLOCK = 1 << 20  # bytes
 TIMEOUT = 60  # s without any data
 _ARCHIVES = tuple(suffix for _, suffixes, _ in shutil.get_unpack_formats() for suffix in suffixes)
+_BROKEN = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error)  # of an archive
 
 
 class PublishedModel(NamedTuple):
@@ -48,17 +47,15 @@ _NGC = "https://api.ngc.nvidia.com/v2/models/nvidia/"
 # Name, model, address and, if it is known, file of each.
 _ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("published_models.tsv")))
 PUBLISHED = {name: PublishedModel(model, _NGC + path, *file) for name, model, path, *file in _ROWS}
-# Files next to checkpoints that are none.
-NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 
 
 def fetch(url: str, target: Path) -> None:
-    """Make ``target`` the file at a URL; what stands there already is what an earlier call brought of it.
+    """Make ``target`` the file at a URL, after what an earlier call has brought of it.
 
-    Raises InputError if it cannot be downloaded, and OutputError if it cannot be written; the next call resumes.
+    Raises InputError if it can't be downloaded, and OutputError if it can't be written; the next call resumes.
     """
-    check_output_file(target)
-    done, size = target.stat().st_size if target.exists() else 0, 0
+    make_folder(target.parent)
+    done = target.stat().st_size if target.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
@@ -85,18 +82,6 @@ def fetch(url: str, target: Path) -> None:
         raise InputError(f"{url}: the connection broke at {found} of {size} bytes; run again to resume")
 
 
-def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip or a tar into ``folder``, outside of which nothing is written; raises InputError if it is broken."""
-    # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
-    is_tar = not archive.name.lower().endswith(".zip")
-    options = {"filter": "data"} if is_tar and hasattr(tarfile, "data_filter") else {}
-    print(f"unpacking {archive}", file=sys.stderr)
-    try:
-        shutil.unpack_archive(archive, folder, **options)  # by Python, as a fresh Debian has no bzip2
-    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
-        raise InputError(f"{archive}: cannot be unpacked into {folder} ({error})") from error
-
-
 def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) -> None:
     """Put what a URL or path holds into ``folder``: a file, or all of a folder or an archive.
 
@@ -117,13 +102,15 @@ def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) 
     try:
         if sha256 is not None and (found := files.sha256(path)) != sha256.lower():
             raise InputError(f"{path}: SHA-256 is {found}, expected {sha256}")
-        if path.name.lower().endswith(_ARCHIVES):
-            unpack(path, folder)
-        else:
+        if not path.name.lower().endswith(_ARCHIVES):
             make_folder(folder)
             shutil.copyfile(path, folder / path.name)
-            if (config := path.with_name("config.json")).is_file():  # the authors' checkpoints need theirs
-                shutil.copyfile(config, folder / config.name)
+            return
+        # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
+        safe = hasattr(tarfile, "data_filter") and not path.name.lower().endswith(".zip")
+        shutil.unpack_archive(path, folder, **{"filter": "data"} if safe else {})
+    except _BROKEN as error:
+        raise InputError(f"{path}: cannot be unpacked into {folder} ({error})") from error
     finally:
         shutil.rmtree(parts, ignore_errors=True)  # resuming from a file that is broken would never help
 
@@ -150,59 +137,48 @@ def bring_member(source: str, output: Path, *, member: str, sha256: str | None =
         if len(found) != 1:
             raise InputError(f"{source}: expected one {member} in it, found {len(found)}")
         (found[0] if found[0].is_dir() else found[0].parent).replace(output)
-    n_recordings = sum(path.suffix in (".wav", ".flac") for path in output.rglob("*"))
-    print(f"{output}: {n_recordings} recordings")
 
 
 def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str | None) -> None:
-    """Bring a model into its folder below ``output``, where it stands only once a checkpoint of it is there.
+    """Bring a model into its folder below ``output``, which gets it only if it has a checkpoint of the model.
 
     Without sources it is the published one, unless it is there already. Raises as `bring` and `describe`.
     """
     published = PUBLISHED[name]
     folder = output / get_model(published.model).option  # where the scripts look
     if not sources and any(folder.rglob(published.file or "*.pt")):
-        describe(folder, model=published.model, shown_as=folder)
+        print(f"{folder} has it already")
         return
-    if not sources:
-        print(f"{published.address}: no checksum was published; verified by opening it")
     with brought(sources or [published.address], folder, sha256=sha256) as fresh:
-        describe(fresh, model=published.model, shown_as=folder)
+        check_model(fresh, model=published.model)
         shutil.copytree(fresh, folder, dirs_exist_ok=True, copy_function=os.replace)
+    print(f"{folder}: {published.model}")
 
 
-def describe(folder: Path, *, model: str, shown_as: Path) -> None:
-    """Open the checkpoints below ``folder`` and print a line on each; raises CheckpointError if none is ``model``'s."""
+def check_model(folder: Path, *, model: str) -> None:
+    """Open the checkpoints below ``folder``; raises CheckpointError if none is of ``model``."""
     from common.checkpoints.reading import load_checkpoint
 
-    models = set()
-    for path in sorted(folder.rglob("[!.]*")):
-        if not path.is_file() or path.suffix.lower() in NO_CHECKPOINT:
-            continue
-        name = shown_as / path.relative_to(folder)
+    problems = []
+    for path in sorted(path for path in folder.rglob("[!.]*") if path.is_file()):
         try:
-            checkpoint = load_checkpoint(path)
+            if load_checkpoint(path).model == model:
+                return
         except InputError as error:
-            print(f"note: {str(error).replace(str(path), str(name))}")
-            continue
-        models.add(checkpoint.model)
-        print(f"{name}: {checkpoint.model} ({', '.join(checkpoint.networks)}), {checkpoint.audio.sampling_rate} Hz")
-    if model not in models:
-        raise CheckpointError(f"{shown_as}: no checkpoint of {model}")
+            problems.append(str(error).replace(f"{folder}/", ""))
+    raise CheckpointError(f"no checkpoint of {model} in it; {'; '.join(problems)}")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Bring each model, or describe what exists already; or bring a corpus."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """Bring each model, or a corpus."""
     parser = ArgumentParser(
         prog="download_models.sh",
         description="Put trained models into pretrained_models/: the published ones, or yours from a URL or path.",
-        epilog="Instead of --source and --sha256, set FASTPITCH_SOURCE, HIFIGAN_SOURCE (and ..._SHA256) in the "
-        "environment; then several models can be named at once.",
     )
     add = parser.add_argument
     text = f"{', '.join(PUBLISHED)}; or corpus, which takes --source and --member"
     add("models", nargs="+", choices=(*PUBLISHED, "corpus"), metavar="model", help=text)
-    add("--source", nargs="+", help="URLs or paths: a checkpoint, an archive or a folder; its config.json")
+    add("--source", nargs="+", default=[], help="URLs or paths: a checkpoint, an archive or a folder; its config.json")
     add("--sha256", help="checksum of the first source, in hexadecimal")
     add("-o", "--output", type=Path, default=Path("pretrained_models"), help="folder of the models")
     add("--member", help="of a corpus: folder in the archive to take as --output, or a file in that folder")
@@ -212,12 +188,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in args.models:
         if name == "corpus":
             bring_member(args.source[0], args.output, member=args.member, sha256=args.sha256)
-            continue
-        variable = re.sub(r"\W", "_", name).upper()
-        sources = args.source or [*filter(None, [os.environ.get(f"{variable}_SOURCE")])]
-        sha256 = args.sha256 or os.environ.get(f"{variable}_SHA256") or None
-        bring_model(name, args.output, sources=sources, sha256=sha256)
-    return 0
+        else:
+            bring_model(name, args.output, sources=args.source, sha256=args.sha256)
 
 
 if __name__ == "__main__":

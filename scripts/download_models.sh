@@ -1,6 +1,4 @@
 #!/usr/bin/env bash
 # Puts trained models into ./pretrained_models/<model>: published ones by name, or those of a URL or path that you give.
 #   bash scripts/download_models.sh fastpitch hifigan-finetuned-fastpitch
-#   bash scripts/download_models.sh hifigan --source /media/stick/hifigan.zip --sha256 0123...
-#   FASTPITCH_SOURCE=voice.pt HIFIGAN_SOURCE=g_02500000 bash scripts/download_models.sh fastpitch hifigan
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run_python -m scripts.download_models "$@"

@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
 # Prints error rates of a Jasper on LibriSpeech's sets or other lists; arguments go to inference.py --jasper CHECKPOINT.
-#   JASPER=output/Jasper_checkpoint_440.pt DATASETS="dev-clean" AMP=true bash scripts/evaluate_recognizer.sh
 #   MANIFESTS=my_voice/list.txt DATASET_PATH=my_voice bash scripts/evaluate_recognizer.sh --no-trim-silence
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run evaluate_recognizer "$@"

@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
 # Writes the network of a checkpoint as ONNX, TorchScript or safetensors, and compares the file with PyTorch.
 #   bash scripts/export_model.sh output/FastPitch_checkpoint_1500.pt  # makes output/FastPitch_checkpoint_1500.onnx
-#   bash scripts/export_model.sh output/HiFi-GAN_checkpoint_6500.pt --quantize int8 --calibration mels.tsv
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run_python -m scripts.checkpoint_tools export "$@"

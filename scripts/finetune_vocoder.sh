@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Fine-tunes a trained HiFi-GAN on the mel-spectrograms of a generator, as published; arguments go to train.py.
 #   DATASET_PATH=my_voice NAME=my_voice BATCH_SIZE=4 EPOCHS=7000 bash scripts/finetune_vocoder.sh
-#   HIFIGAN=pretrained_models/hifigan/g_02500000 EPOCHS=100 NUM_GPUS=1 GRAD_ACCUMULATION=8 bash scripts/finetune_vocoder.sh
 # EPOCHS counts from the beginning of the vocoder's first training. Run again after a stop, it resumes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run finetune_vocoder "$@"

@@ -1,4 +1,4 @@
-"""What the scripts share: their settings, GPUs and processes, and commands that are run or printed."""
+"""Shared parts of the scripts: settings, GPUs and processes, and running or printing commands."""
 
 import argparse
 import ctypes
@@ -109,7 +109,7 @@ class Script:
                     yield name, known, getattr(recipe if type(recipe) is kind else kind, name, None)
 
     def removed(self, model: str = "") -> dict[str, str]:
-        """Variables of the original script that have gone, and why; with ``model`` those that others have, too."""
+        """Return the removed variables of the original script for a model, and the reasons."""
         rows = (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv"))
         places = {self.name, f"{self.name}/{model}", "all"}
         return {name: reason for name, scripts, reason in rows if places & {*scripts.split()}}
@@ -117,10 +117,10 @@ class Script:
     def start(self, environ: Mapping[str, str], words: Sequence[str]) -> None:
         """Run with these variables and arguments.
 
-        Arguments NAME=value that come first are defaults of variables, and so are Jasper's that are no options.
+        Leading NAME=value arguments are defaults of variables, and so are Jasper's positional arguments.
 
         Raises:
-            OptionError: a variable has gone or has a wrong value.
+            OptionError: a variable was removed or has a wrong value.
         """
         environ, words = dict(environ), list(words)
         if _OF_GETTEXT.fullmatch(environ.get("LANGUAGE", "")):
@@ -181,7 +181,7 @@ class Script:
 
 
 def words_for(environ: Mapping[str, str], *kinds: type) -> list[str]:
-    """The words of a command line that the set variables stand for, of the options of these dataclasses."""
+    """Return the command-line words for the variables that set options of these dataclasses."""
     parser = ArgumentParser(add_help=False)
     for kind in kinds:
         add_options(parser, kind)
@@ -206,7 +206,7 @@ def script(
     defaults: Mapping[str, str] | str = "",
     model_of: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Any, Given], None]], Script]:
-    """Make a function the script of its name, with what `Script` says."""
+    """Register a function as the script of its name; `Script` describes the arguments."""
 
     def declare(run: Callable[[Any, Given], None]) -> Script:
         by_model = programs if callable(programs) else lambda model: programs
@@ -218,12 +218,12 @@ def script(
 
 
 def options(**values: Any) -> list[Any]:
-    """Options, by the names of their fields, whose values are not None."""
+    """Return command-line words for options, named like their fields, whose values are not None."""
     return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
 
 
 def number_of_gpus(own: GpuSettings, most: int | None = None) -> int:
-    """How many GPUs of each machine are used, of ``most`` that a command can use; raises OptionError."""
+    """Return the number of GPUs to use on each machine, at most ``most``; raises OptionError."""
     if own.cpu or own.cuda is False:
         return 0
     if own.num_gpus == "auto":
@@ -237,12 +237,12 @@ def number_of_gpus(own: GpuSettings, most: int | None = None) -> int:
 
 
 def cuda(own: GpuSettings) -> list[str]:
-    """The switch of a command of one process that uses a GPU."""
+    """Return ``--cuda`` for a single-process command if a GPU is used."""
     return ["--cuda"] * number_of_gpus(own, 1)
 
 
 def count_gpus() -> int:
-    """GPUs that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide."""
+    """Count the GPUs that nvidia-smi lists and CUDA_VISIBLE_DEVICES doesn't hide."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible in ("", "-1") or shutil.which("nvidia-smi") is None:
         return 0
@@ -259,23 +259,16 @@ def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
         OptionError: the first of several machines is not named.
     """
     processes, words = max(n_gpus, 1), [python()]
-    if own.world_size is not None:  # one process a GPU is started from outside, as scripts/slurm_train.sh does
-        return words, own.world_size
     if n_gpus > 1 and not dry_run():
         import torch  # here, as it takes seconds to load
 
         if (found := torch.cuda.device_count()) < n_gpus:  # torchrun would show a traceback of each process
             raise InputError(f"NUM_GPUS={n_gpus}, but PyTorch sees {found} GPUs here; NUM_GPUS=0 is for the CPU")
-    if processes > 1:
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun sets it, with a warning
     if own.nnodes > 1 and own.master_addr is None:
         raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
     if own.nnodes > 1:
-        address, port = str(own.master_addr), str(own.port or 29500)
-        where = ["--node-rank", str(own.node_rank), "--master-addr", address, "--master-port", port]
-        if own.node_rank is None:
-            run_id = own.run_id or own.model.lower()
-            where = ["--rdzv-backend", "c10d", "--rdzv-id", run_id, "--rdzv-endpoint", f"{address}:{port}"]
+        address = f"{own.master_addr}:{own.port or 29500}"
+        where = ["--rdzv-backend", "c10d", "--rdzv-id", own.run_id or own.model.lower(), "--rdzv-endpoint", address]
         words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes), *where]
     elif processes > 1:
         where = ["--standalone"] if own.port is None else ["--master-port", str(own.port)]  # else it finds a free port
@@ -284,23 +277,23 @@ def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
 
 
 def note(line: str) -> None:
-    """Print a line on stderr, by the first of several processes alone."""
+    """Print a line on stderr, in the first process only."""
     if os.environ.get("RANK", "0") == "0":
         print(line, file=sys.stderr, flush=True)
 
 
 def dry_run() -> bool:
-    """Whether commands are printed in place of being run."""
+    """Whether commands are printed instead of run."""
     return read_switch("DRY_RUN", os.environ.get("DRY_RUN") or "0")
 
 
 def python() -> str:
-    """The interpreter of commands, as it is named in them."""
+    """The Python interpreter of the commands."""
     return os.environ.get("PYTHON") or sys.executable
 
 
 def shipped(path: str) -> Path:
-    """A file of the toolkit: that of the current folder where there is one, such as the toolkit's own."""
+    """Return a file of the toolkit, relative if the current folder has it."""
     return Path(path) if Path.cwd() == ROOT or Path(path).exists() else ROOT / path
 
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable
 from importlib import import_module
 from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.cli import ArgumentParser, run
@@ -66,7 +65,7 @@ def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str
     text = (action.help or "").removesuffix(" (default: %(default)s)")  # which Python 3.10 adds to switches
     text %= {**vars(action), "prog": parser.prog}
     default = "required" if action.required else _default(action.default)
-    if not default and (bracketed := re.search(r"\s*\[([^\]]*)\]$", text)):  # the default of what a parser leaves open
+    if not default and (bracketed := re.search(r"\s*\[([^\]]*)\]$", text)):  # of options without a default in argparse
         text, default = text[: bracketed.start()], "" if bracketed[1] == "None" else f"`{bracketed[1]}`"
     if action.choices:
         text += f"{': ' if text else ''}{', '.join(f'`{choice}`' for choice in action.choices)}"
@@ -262,17 +261,11 @@ PARTS = {
 }
 
 
-def page(path: Path) -> str:
-    """A page as the code wants it."""
-    return _MADE.sub(lambda found: f"{found[1]}{PARTS[found[2]](found[3])}\n{found[4]}", read_text(path))
-
-
-def main() -> int:
-    """Write the pages; tests/test_documents.py fails where one is stale."""
-    ArgumentParser(description="Write the tables of options and variables in docs/", prog="options_page").parse_args()
+def main() -> None:
+    """Write the pages; a test fails where one is stale."""
     for path in PAGES:
-        write_text(path, page(path))
-    return 0
+        text = _MADE.sub(lambda found: f"{found[1]}{PARTS[found[2]](found[3])}\n{found[4]}", read_text(path))
+        write_text(path, text)
 
 
 if __name__ == "__main__":

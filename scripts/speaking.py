@@ -1,4 +1,4 @@
-"""Scripts that speak, transcribe, evaluate and serve, and the checkpoints that scripts find where none is named.
+"""Scripts that speak, transcribe, evaluate and serve, and the search for checkpoints that are not named.
 
 They are inference_example, evaluate_recognizer, evaluate_voice and serve.
 """
@@ -18,7 +18,6 @@ from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts import launch
-from scripts.checkpoint_tools import mels_fit
 from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, python, require, script, setting
 from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
@@ -89,10 +88,10 @@ def _checkpoints_of(model: str, folder: Path = OUTPUT) -> list[Path]:
     return [*sorted(trained, key=lambda path: path.stat().st_mtime, reverse=True), *downloaded(model)]
 
 
-def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None, audio: bool = True) -> Any:
-    """The settings with the newest voice where none is named, and a trained or downloaded vocoder that fits it.
+def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -> Any:
+    """The settings with the newest voice and the newest vocoder, trained or downloaded, where none is named.
 
-    A list of phrases with a column of mels or recordings needs no voice; without ``audio`` there is no vocoder.
+    A list of phrases with a column of mels or recordings needs no voice.
     """
     folder = OUTPUT / (own.name or "")
     if own.model == "Tacotron2" and own.tacotron2 is None:
@@ -103,19 +102,11 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None, a
     if name and getattr(own, name) is None:
         own = replace(own, **{name: str(find_newest(own.model, folder))})
     decided = own.vocoder or {word.partition("=")[0] for word in words} & {"--no-audio", "--griffin-lim-iters"}
-    if audio and own.voice and not decided:
+    if own.voice and not decided:
         for name, path in ((name, path) for model, name in VOCODERS.items() for path in _checkpoints_of(model, folder)):
-            if dry_run() or _fits(own.voice, path):  # a dry run reads no checkpoint
-                note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
-                return replace(own, **{name: str(path)})
+            note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
+            return replace(own, **{name: str(path)})
     return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
-
-
-def _fits(voice: Path, vocoder: Path) -> bool:
-    """Whether a vocoder reads a voice's mels; raises CheckpointError where a file cannot be read."""
-    from common.checkpoints.loading import read_model
-
-    return mels_fit(read_model(voice)[1], read_model(vocoder)[1])["fits"]
 
 
 def _gives_sound(phrases: Path | None) -> bool:

@@ -4,8 +4,7 @@
 #   bash scripts/test.sh tests/test_text.py -x  # one file, stopping at the first failure
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && answer_help "$@"
 cd "$ROOT"
-ensure_venv dev
-install_browser
+use_python dev
 # One thread a process: the tests run side by side, and sums come out the same on every machine.
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 export PYTHONWARNINGS=error::FutureWarning # in the commands that the tests run, as in the tests themselves

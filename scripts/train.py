@@ -1,4 +1,4 @@
-"""What scripts/train.sh does: the published training of a model, with what its settings change of it."""
+"""scripts/train.sh: the published training of a model, adjusted by settings."""
 
 import re
 from collections.abc import Sequence
@@ -43,11 +43,9 @@ class TrainSettings(CorpusSettings):
     """Where and on what a model is trained."""
 
     nnodes: int = count("NNODES", 1, "machines")
-    node_rank: int | None = count("NODE_RANK", None, "number of this machine; empty: they agree on it", least=0)
     master_addr: str | None = setting("MASTER_ADDR", None, "host name of the first machine")
     port: int | None = count("PORT", None, "where the processes meet on the first machine", most=65535)
     run_id: str | None = setting("RUN_ID", None, "name that several machines of a run share")
-    world_size: int | None = count("WORLD_SIZE", None, "processes, where they are started from outside")
     bs: int | None = count("BS BATCH_SIZE", None, "utterances of a micro-batch; BATCH_SIZE of Jasper: of an update")
     accumulation: int | None = count(
         "GRAD_ACCUMULATION GRAD_ACCUMULATION_STEPS", None, "micro-batches in an update, by default as published"
@@ -69,9 +67,9 @@ def training_options(model: str) -> Sequence[type]:
 
 
 def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str | Path]:
-    """The command that trains as the settings say; ``defaults`` are options that variables and arguments change.
+    """Return the training command; variables and arguments override the options ``defaults``.
 
-    Notes on stderr say what was chosen. Raises OptionError for settings that do not fit together.
+    Notes on stderr say what was chosen. Raises OptionError for settings that contradict each other.
     """
     n_gpus, words = launch.number_of_gpus(own), [*map(str, defaults), *given.options]
     is_mixed, bs, chosen = "--amp" in words, own.bs, options()
@@ -88,8 +86,6 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         bs //= accumulation
     processes, n_processes = launch.launcher(own, n_gpus)
     least, most = launch.GLOBAL_BATCHES[own.model]
-    if own.world_size and (least == most or own.model == "Jasper"):
-        bs = bs or max(1, least // (own.world_size * accumulation))
     if bs is None and n_gpus and own.model == "HiFi-GAN" and not {"--from-checkpoint", "--input-mels-dir"} & {*words}:
         # Casts, weight norm and launches of a micro-batch take as long for few of the short segments as for many.
         bs = max(1, least // (n_processes * accumulation))

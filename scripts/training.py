@@ -1,7 +1,6 @@
-"""Scripts that train in several steps or places, such as finetune_voice, train_digits and train_voices."""
+"""Scripts that train in several steps: finetune_voice, finetune_vocoder, extract_fine_tune_mels and train_voices."""
 
 import itertools
-import re
 import shlex
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
-from common.errors import InputError, OptionError
+from common.errors import OptionError
 from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_lines, write_text
 from common.importing.options import SPEAKERS, name_import
@@ -99,11 +98,18 @@ def _evaluate_both(checkpoint: Path, tuned: Path, validation: Path, corpus: Path
     switches = ["--cuda"] * min(launch.number_of_gpus(own), 1)
     for name, voice in (("before", checkpoint), ("after", tuned)):
         folder = tuned.parent / "evaluation" / name
-        phrases = folder.with_suffix(".tsv")
-        listing = [*options(output=phrases), *["--no-speakers"] * (name == "before")]
-        launch.run_or_print([python(), "-m", "scripts.datasets.spoken_list", validation, *listing])
+        phrases = folder.with_suffix(".txt")
+        if not launch.dry_run():
+            _write_phrases(phrases, validation, n_columns=2 if name == "before" else 3)
         measuring = [*options(dataset_path=corpus, output=folder), *switches]
         launch.run_or_print([python(), "-m", "scripts.evaluate_voice", voice, vocoder, phrases, *measuring])
+
+
+def _write_phrases(path: Path, filelist: Path, *, n_columns: int) -> None:
+    """Write the list of phrases of a filelist; with three columns it names the speakers, if the filelist does."""
+    rows = [["output", "text", "speaker"], *(line.split("|") for line in read_lines(filelist))]
+    n_columns = min(n_columns, *map(len, rows))
+    write_text(path, "".join("|".join(row[:n_columns]) + "\n" for row in rows))
 
 
 @dataclass(frozen=True)
@@ -153,62 +159,6 @@ def mels_command(own: TeacherSettings, given: Given) -> list[str | Path]:
     return [*chosen, "--resume", *given.passed, *cuda(own), *given.words]
 
 
-@dataclass(frozen=True)
-class DigitSettings(GpuSettings):
-    """A corpus of digits, and how long it is trained on."""
-
-    dataset: Path = setting("DATASET", Path("fsdd"), "folder of the Free Spoken Digit Dataset")
-    output_dir: Path = setting("OUTPUT_DIR", Path("output/digits"), "folder for the results")
-    epochs: int = count("EPOCHS", 28, "epochs in total")
-    batch_size: int = count("BATCH_SIZE BS", 8, "utterances of a batch")
-
-
-@script(
-    DigitSettings,
-    lambda model: training_options("Jasper"),
-    defaults="MODEL_CONFIG=jasper/configs/jasper_digits.yaml WARMUP_EPOCHS=2 HOLD_EPOCHS=8 LEARNING_RATE=0.02 "
-    "LR_POLICY=polynomial GRAD_ACCUMULATION=4 SEED=0 EMA=0.99 EPOCHS_PER_CHECKPOINT=5 VALIDATION_INTERVAL=5",
-)
-def train_digits(own: DigitSettings, given: Given) -> None:
-    """Train a small Jasper on spoken digits, and print its word error rate."""
-    output, epochs = own.output_dir, own.epochs
-    recordings = launch.require(
-        own.dataset / "recordings", "no such folder; run scripts/download_fsdd.sh, or set DATASET"
-    )
-    chosen = options(model="Jasper", output=output, dataset_path=recordings, batch_size=own.batch_size, epochs=epochs)
-    chosen += options(training_files=output / "train.txt", validation_files=output / "test.txt")
-    chosen += options(keep_milestones=epochs, samples_interval=epochs)
-    if not launch.dry_run():
-        list_digits(recordings, output)
-    launch.run_or_print([python(), launch.shipped("train.py"), *chosen, *given.passed, *cuda(own), *given.words])
-    chosen = options(jasper=output / f"Jasper_checkpoint_{epochs}.pt", dataset_path=recordings)
-    chosen += [*options(input=output / "test.txt", output=output / "transcripts.tsv"), "--ema", "--quiet", *cuda(own)]
-    launch.run_or_print(
-        [python(), launch.shipped("inference.py"), *chosen, *launch.words_for(given.environ, ComputingOptions)]
-    )
-
-
-_DIGITS = "zero one two three four five six seven eight nine".split()
-
-
-def list_digits(recordings: Path, output: Path) -> None:
-    """Write ``train.txt`` and ``test.txt`` with lines ``7_george_12.wav|seven``; takes 0 to 4 are for testing.
-
-    Raises:
-        InputError: a recording has another name.
-    """
-    lines: dict[str, list[str]] = {"train": [], "test": []}
-    for path in sorted(recordings.glob("*.wav")):
-        found = re.fullmatch(r"(\d)_[a-z]+_(\d+)\.wav", path.name)
-        if found is None:
-            raise InputError(f"{path}: expected a name like 7_george_12.wav, of digit, speaker and take")
-        lines["test" if int(found[2]) < 5 else "train"].append(f"{path.name}|{_DIGITS[int(found[1])]}")
-    for name, rows in lines.items():
-        write_text(output / f"{name}.txt", "\n".join(rows) + "\n")
-        print(f"{output / name}.txt: {len(rows)} recordings", flush=True)
-
-
-_STAGES = ("lists", "voice", "adversarial", "mels", "vocoder", "strip")
 # Options of train.py.
 _VOICE = "--n-speakers auto --optimizer adam --ema-decay 0.995 --grad-clip-thresh 5 --amp "
 _VOICE += "--kl-loss-start-epoch 0 --kl-loss-warmup-epochs 1"
@@ -224,7 +174,6 @@ class ShippedSettings(CorpusSettings):
     name: str = setting("NAME", "voices", "first part of the lists' names")
     filelists: Path | None = setting("FILELISTS", None, "folder of the lists; empty: one in OUTPUT_DIR")  # type: ignore
     output_dir: Path = setting("OUTPUT_DIR", Path("output/voices"), "folder for the results")
-    stages: tuple[str, ...] = setting("STAGES", _STAGES, "what to do", choices=_STAGES)
     from_checkpoint: Path = setting("FROM_CHECKPOINT", SHIPPED["FastPitch"], "voice to begin with")
     from_vocoder: Path = setting("FROM_VOCODER", SHIPPED["Harmonic"], "vocoder to begin with")
     voice_epochs: int = count("VOICE_EPOCHS", 14, "epochs of the voice")
@@ -238,25 +187,20 @@ def train_voices(own: ShippedSettings, given: Given) -> None:
     output = own.output_dir
     corpus, filelists = own.dataset_path or train.find_ljspeech(), own.filelists or output / "filelists"
     own = replace(own, filelists=filelists, dataset_path=corpus)
-    if "lists" in own.stages and own.train_filelist is None:
+    if own.train_filelist is None:
         made = {"FEATURES": "false", "DATASET_PATH": corpus, "NAME": own.name, "FILELISTS": filelists}
         prepare_dataset.start({"N_TEST": "0", **given.environ} | {name: str(value) for name, value in made.items()}, [])
     voice = output / f"voice/FastPitch_checkpoint_{own.voice_epochs}.pt"
     adversarial = output / f"adversarial/FastPitch_checkpoint_{own.adversarial_epochs}.pt"
     vocoder = output / f"vocoder/Harmonic_checkpoint_{own.vocoder_epochs}.pt"
-    if "voice" in own.stages:
-        _train(own, voice, own.from_checkpoint, own.voice_epochs, _FIRST)
-    if "adversarial" in own.stages:
-        _train(own, adversarial, voice, own.adversarial_epochs, _ADVERSARIAL)
-    if "mels" in own.stages:
-        teacher = TeacherSettings(**_corpus_of(own), fastpitch=adversarial, output_dir=output / "mels")
-        launch.run_or_print(mels_command(teacher, Given()))
-    if "vocoder" in own.stages:
-        words = f"--learning-rate 4e-4 --input-mels-dir {shlex.quote(str(output / 'mels'))}"
-        _train(own, vocoder, own.from_vocoder, own.vocoder_epochs, words)
-    if "strip" in own.stages:
-        _strip("bfloat16", adversarial, output / "voice.pt")
-        _strip("float16", vocoder, output / "vocoder.pt")
+    _train(own, voice, own.from_checkpoint, own.voice_epochs, _FIRST)
+    _train(own, adversarial, voice, own.adversarial_epochs, _ADVERSARIAL)
+    teacher = TeacherSettings(**_corpus_of(own), fastpitch=adversarial, output_dir=output / "mels")
+    launch.run_or_print(mels_command(teacher, Given()))
+    words = f"--learning-rate 4e-4 --input-mels-dir {shlex.quote(str(output / 'mels'))}"
+    _train(own, vocoder, own.from_vocoder, own.vocoder_epochs, words)
+    _strip("bfloat16", adversarial, output / "voice.pt")
+    _strip("float16", vocoder, output / "vocoder.pt")
 
 
 def _corpus_of(own: ShippedSettings) -> dict[str, Any]:

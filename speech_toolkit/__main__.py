@@ -40,7 +40,7 @@ COMMANDS = {
     "export": Command(
         "write a network as ONNX, TorchScript or safetensors, or for Piper", _TOOLS, "export", "export_parser"
     ),
-    "inspect": Command("say what a checkpoint is, and what fits it", _TOOLS, "inspect", "inspect_parser"),
+    "inspect": Command("describe a checkpoint or an exported file", _TOOLS, "inspect", "inspect_parser"),
     "convert": Command("read a checkpoint of another toolkit", _TOOLS, "convert", "convert_parser"),
     "benchmark": Command("measure this machine", "benchmark", ""),
 }

@@ -11,10 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from unittest.mock import patch
 
@@ -25,30 +23,12 @@ from scripts.launch import load_scripts
 
 
 def project_files(root: Path) -> list[str]:
-    """Paths from ``root`` of the files that git tracks; where git cannot tell, of all that .gitignore does not name."""
-    command = ["git", "-C", str(root), "ls-files", "-z"]
-    try:
-        names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
-    except (OSError, subprocess.CalledProcessError):
-        names = []
-    if not any(names):  # no git, or an archive that was unpacked, perhaps inside another repository
-        names = list(_files_not_ignored(root))
+    """Paths from ``root`` of the files that git tracks, or of all files of a copy without git."""
+    found = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True, check=False)
+    names = found.stdout.split("\0")
+    if not any(names):  # in a copy
+        names = [path.relative_to(root).as_posix() for path in root.rglob("*") if "__pycache__" not in path.parts]
     return [name for name in names if name and (root / name).is_file()]
-
-
-def _files_not_ignored(root: Path) -> Iterator[str]:
-    """Paths of the files that a .gitignore without negations and inner slashes does not name."""
-    gitignore = root / ".gitignore"
-    patterns = [".git", *(gitignore.read_text().split() if gitignore.is_file() else [])]
-
-    def is_ignored(path: Path) -> bool:
-        names = {True: path.as_posix(), False: path.name}  # a pattern that begins with a slash is of the top level
-        return any(fnmatch(names[pattern.startswith("/")], pattern.strip("/")) for pattern in patterns)
-
-    for folder, folders, files in os.walk(root):
-        inside = Path(folder).relative_to(root)
-        folders[:] = [name for name in folders if not is_ignored(inside / name)]
-        yield from ((inside / name).as_posix() for name in files if not is_ignored(inside / name))
 
 
 def _clean_copy() -> Path:

@@ -7,7 +7,7 @@ from math import fsum
 import pytest
 
 from common.errors import InputError
-from scripts.datasets.choose_texts import choose_texts, find_phones, find_units, main, read_texts
+from scripts.datasets.choose_texts import choose_texts, find_phones, find_units, read_texts
 from scripts.datasets.embedded_corpus import SENTENCES
 
 
@@ -47,20 +47,14 @@ def test_the_first_texts_cover_more_than_others_of_the_same_length(phones):
     assert {"?", "!"} <= first
 
 
-def test_the_command_writes_lines_of_both_kinds_of_lists(tmp_path, capsys):
+def test_lists_of_both_kinds_are_read(tmp_path, capsys):
     (tmp_path / "own.txt").write_text("one|raw|Is it you?\ntwo|Stop!\nthree|***\n\n# no text\n", "utf-8")
-    (tmp_path / "plain.txt").write_text("A plain line.\n", "utf-8")
-    lists, output = [str(tmp_path / "own.txt"), str(tmp_path / "plain.txt")], tmp_path / "chosen.txt"
-    main([*lists, "-o", str(output)])
-    assert sorted(output.read_text("utf-8").splitlines()) == [
-        "one|Is it you?",
-        "plain-00001|A plain line.",
-        "two|Stop!",
-    ]
+    texts = read_texts(tmp_path / "own.txt")
+    assert texts == {"one": "Is it you?", "two": "Stop!", "three": "***"}
+    assert [*find_phones(texts, language="en-us")] == ["one", "two"]
     assert "three" in capsys.readouterr().err
-    for words, lines in (("--lines 2", 2), ("--minutes 0.02", 1), ("--minutes 0", 0)):
-        main([*lists, "-o", str(output), *words.split()])
-        assert len(output.read_text("utf-8").splitlines()) == lines
+    (tmp_path / "plain.txt").write_text("A plain line.\n", "utf-8")
+    assert read_texts(tmp_path / "plain.txt") == {"plain-00001": "A plain line."}
 
 
 @pytest.mark.parametrize("line", ["../a|Text.", "a|", "|Text.", "first|Twice.", "a b|Text."])

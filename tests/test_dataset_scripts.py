@@ -17,7 +17,6 @@ from common.errors import InputError
 from common.extraction.options import ExtractionOptions
 from common.options import read_options
 from scripts.datasets.make_filelists import main as make_filelists
-from scripts.training import list_digits
 
 
 def make_corpus(folder: Path, clips: int = 12) -> Path:
@@ -65,14 +64,13 @@ def test_lists_are_made_again_and_those_that_differ_are_kept_elsewhere(tmp_path:
     for _ in range(2):
         (corpus / "metadata.csv").write_text("".join(f"c0{number}|Corrected {number}.\n" for number in range(5)))
         result = run_bash(script, N_VAL="2", N_TEST="0", **settings)
-    assert "replaced" not in result.stdout  # nothing has changed
-    assert not features.exists() and (lists / "replaced" / f"{features.name}.1").exists()
-    assert "note: 1 clips are there as .flac and as .wav" in result.stdout
+    assert ".old" not in result.stdout  # nothing has changed
+    assert not features.exists() and Path(f"{features}.old").exists()
     assert "wavs/c00.wav\n" in "".join(path.read_text() for path in lists.glob("my_audio_[tv]*.txt"))
     assert {*train.read_text().splitlines()} < {f"wavs/c0{number}.wav|Corrected {number}." for number in range(5)}
     assert len((lists / "my_audio_val.txt").read_text().splitlines()) == 2
     assert not (lists / "my_audio_test.txt").exists()  # its clip may be one to train on
-    assert (lists / "replaced" / f"{train.name}.1").read_text() == "edited by hand\n"
+    assert Path(f"{train}.old").read_text() == "edited by hand\n"
     (corpus / "metadata.csv").unlink()  # of lists that somebody else made
     train.write_text("wavs/c00.wav|Mine.\n")
     assert run_bash(script, N_VAL="2", N_TEST="0", **settings).returncode == 0
@@ -103,43 +101,23 @@ def test_long_clips_are_named_with_the_command_that_cuts_them(tmp_path: Path, mo
     assert f"note: {corpus}: clips longer than 20 s: {named}\n" in capsys.readouterr().err
 
 
-def test_named_clips_go_where_they_are_put_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    corpus = make_corpus(tmp_path / "corpus")
-    (corpus / "wavs" / "c05.wav").rename(corpus / "wavs" / "c05.flac")
-    (tmp_path / "val").write_text("c07\nc02\n")
-    (tmp_path / "train").write_text("c05\nc01\n")
-    options = ("--train-ids", tmp_path / "train", "--val-ids", tmp_path / "val", "--n-test", "0")
-    make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, *options)
-    train_list = (tmp_path / "ljs_audio_text_train_filelist.txt").read_text()
-    assert train_list == "wavs/c05.flac|It is number 5.\nwavs/c01.wav|It is number 1.\n"
-    assert [line[5:8] for line in (tmp_path / "ljs_audio_text_val_filelist.txt").read_text().splitlines()] == [
-        "c07",
-        "c02",
-    ]
-    assert not (tmp_path / "ljs_audio_text_test_filelist.txt").exists()
-
-
 @pytest.mark.parametrize(
-    ("metadata", "ids", "message"),
+    ("metadata", "message"),
     [
-        ("", "", "no clips are left to train on: 0 go to validation and 0 to testing"),
-        (None, "c01\nc01\n", "c01 is named twice in the files of clips"),
-        ("a|b|c|d\n", "", r"metadata\.csv:1: 'a\|b\|c\|d', expected clip\|transcript"),
-        ("c00|hello\n\nc00|hello\n", "", r"metadata\.csv:3: 'c00\|hello', expected .*, each clip once"),
-        ("c00|hello\nx|hello\n", "", r"wavs/x\.wav: no such file, but metadata\.csv lists it"),
-        ("c00|hello\nc01|hello\n", "c00\nc01\n", "no clips are left to train on: 2 go to validation and 0 to testing"),
+        ("", "no clips are left to train on: 0 go to validation and 0 to testing"),
+        ("a|b|c|d\n", r"metadata\.csv:1: 'a\|b\|c\|d', expected clip\|transcript"),
+        ("c00|hello\n\nc00|hello\n", r"metadata\.csv:3: 'c00\|hello', expected .*, each clip once"),
+        ("c00|hello\nx|hello\n", r"wavs/x\.wav: no such file, but metadata\.csv lists it"),
+        ("c00|hello\nc01|hello\n", "no clips are left to train on: 2 go to validation and 0 to testing"),
     ],
 )
 def test_a_faulty_corpus_is_refused_with_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: str | None, ids: str, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: str, message: str
 ):
     corpus = make_corpus(tmp_path / "corpus")
-    if metadata is not None:
-        (corpus / "metadata.csv").write_text(metadata)
-    (tmp_path / "ids").write_text(ids)
+    (corpus / "metadata.csv").write_text(metadata)
     with pytest.raises(InputError, match=message):
-        words = ("--val-ids", tmp_path / "ids", "--n-test", "0")
-        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path / "out", *words)
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path / "out", "--name", "my", "--n-test", "0")
     assert not (tmp_path / "out").exists()
 
 
@@ -178,36 +156,6 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     assert following[0].startswith("next: DATASET_PATH=") and following[0].endswith("bash scripts/train.sh")
 
 
-def test_prepare_dataset_names_the_language_that_texts_look_like(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "corpus")
-    text = "c00|Der Hund rennt in den Wald.\nc01|Das Buch liegt auf dem Tisch, und die Katze auf dem Dach.\n"
-    (corpus / "metadata.csv").write_text(text)
-    _, _, following, err = dry_preparation(corpus, FEATURES="mels")
-    assert [line.partition(" DATASET_PATH=")[0] for line in following] == [
-        "next, for Tacotron 2: LANGUAGE=de",
-        "next, for a voice that finds its durations: LANGUAGE=de",
-        "next, for a vocoder:",
-    ]
-    assert err == f"note: {corpus}/metadata.csv looks like language de; set LANGUAGE if it is another one\n"
-
-
-@pytest.mark.parametrize(("given", "said"), [({"FEATURES": "mels"}, ""), ({}, "note: no durations: put TextGrids")])
-def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(
-    tmp_path: Path, given: dict[str, str], said: str
-):
-    corpus = make_corpus(tmp_path / "corpus")
-    _, args, (following, voice, _), err = dry_preparation(corpus, "--resume", **given)
-    assert err.startswith(said) and len(err.splitlines()) == len(given) ^ 1
-    assert voice.startswith("next, for a voice that finds its durations: LANGUAGE=en-us DATASET_PATH=")
-    assert voice.endswith("bash scripts/train.sh")
-    made = (args.extract_mels, args.extract_pitch_char, args.extract_durations, args.resume)
-    assert made == (True, False, False, True)
-    lists = [f"my_mel_text_{one}_filelist.txt" for one in ("train", "val")]
-    assert [path.name for path in args.output_meta_file][:2] == lists
-    train_list = f"TRAIN_FILELIST={tmp_path}/my_mel_text_train_filelist.txt"
-    assert train_list in following and following.endswith("bash scripts/train_tacotron2.sh")
-
-
 def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
     for name in ("a.wav", "anna/b.flac", "anna/c.wav"):
         (tmp_path / "corpus" / "wavs" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -239,26 +187,3 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
     for name, clips in (("train_v3", part[:30]), ("val", part[30:32]), ("test", part[32:])):
         found = (tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines()
         assert found == [f"wavs/{clip}.wav" for clip in clips]
-    for clip in part[30:]:  # of those to validate on and to test with, none is left
-        (tmp_path / "corpus" / "wavs" / f"{clip}.wav").unlink()
-    (tmp_path / "corpus" / "metadata.csv").write_text("".join(f"{clip}|text\n" for clip in part[:30]))
-    result = run_bash(script, FILELISTS=tmp_path / "others", **settings)
-    assert "ljs_val_ids.txt names 100 clips, and the corpus has 0 of them" in result.stdout
-    assert sorted(path.name for path in (tmp_path / "others").glob("*_audio_*")) == [
-        *("ljs_audio_text_train_filelist.txt", "ljs_audio_train_v3.txt")
-    ]
-    assert f"VAL_FILELIST={tmp_path}/others/ljs_audio_train_v3.txt" in result.stdout
-
-
-def test_digits_are_split_by_take(tmp_path: Path):
-    recordings = tmp_path / "recordings"
-    recordings.mkdir()
-    for take in (0, 4, 5, 49):
-        (recordings / f"7_george_{take}.wav").touch()
-    list_digits(recordings, tmp_path / "out")
-    lines = {name: (tmp_path / "out" / f"{name}.txt").read_text().splitlines() for name in ("train", "test")}
-    assert lines["test"] == ["7_george_0.wav|seven", "7_george_4.wav|seven"]
-    assert lines["train"] == ["7_george_49.wav|seven", "7_george_5.wav|seven"]
-    (recordings / "seven.wav").touch()
-    with pytest.raises(InputError, match=r"seven\.wav: expected a name like 7_george_12\.wav"):
-        list_digits(recordings, tmp_path / "out")

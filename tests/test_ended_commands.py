@@ -21,7 +21,7 @@ from tiny_models import MODELS, at_iteration, without_samples
 import train
 from common.distributed import processes
 from common.errors import InputError
-from common.signals import STOPS, StopSignals, stops_handled_by
+from common.signals import StopSignals, stops_handled_by
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP])
@@ -43,21 +43,6 @@ def test_under_nohup_a_closed_terminal_ends_nothing():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     assert ended(main) == 0
     signal.signal(signal.SIGHUP, before)
-
-
-def test_a_terminal_that_hangs_up_twice_asks_once(capsys):
-    def main(_: Sequence[str]) -> None:
-        with StopSignals() as signals:
-            signal.raise_signal(signal.SIGHUP)
-            signal.raise_signal(signal.SIGHUP)
-        assert signals.received == signal.SIGHUP
-        try:
-            signal.raise_signal(signal.SIGHUP)
-        finally:
-            signal.raise_signal(signal.SIGHUP)
-
-    assert ended(main) == 128 + signal.SIGHUP
-    assert capsys.readouterr().err == "stopped by SIGHUP\n"
 
 
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -89,8 +74,6 @@ def main():
     with distributed.processes(cuda=False) as ranks:
         if end == "killed" and rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        if end == "wrong input":
-            ranks.gather(refuse() if rank else None)
         if end == "wrong input of one" and rank == 1:
             refuse()
         while True:
@@ -118,7 +101,6 @@ def run_by_torchrun(folder: Path, end: str) -> int | None:
     ("end", "line", "cause"),
     [
         ("wrong option", "error: --speed: expected a number", "exitcode  : 2"),
-        ("wrong input", "error: list.txt:3: no such clip", "exitcode  : 1"),
         pytest.param("wrong input of one", "error: list.txt:3: no such clip", "rank      : 1", marks=pytest.mark.slow),
         ("killed", "", "(SIGKILL)"),
     ],
@@ -155,21 +137,6 @@ def test_gpus_exchange_by_nccl_and_their_hosts_by_gloo(monkeypatch: pytest.Monke
         raise torch.distributed.DistBackendError("NCCL communicator was aborted on rank 1.")
     assert given["nccl"]["device_id"] == torch.device("cuda", 1)
     assert given["gloo"]["timeout"] > given["nccl"]["timeout"]
-
-
-class EndedAmidTheError(InputError):
-    def __str__(self) -> str:
-        for stop in STOPS:
-            signal.raise_signal(stop)
-        return "list.txt:3: no such clip"
-
-
-def test_a_signal_that_comes_while_a_command_says_its_error_changes_nothing(capsys):
-    def main(_: Sequence[str]) -> None:
-        raise EndedAmidTheError
-
-    assert ended(main) == 1
-    assert capsys.readouterr().err == "error: list.txt:3: no such clip\n"
 
 
 def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Path, capsys):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from common.errors import AudioError
-from common.evaluation.evaluator import plot_speech
 from common.evaluation.metrics import (
     N_COEFFICIENTS,
     Clip,
@@ -21,7 +20,6 @@ from common.evaluation.metrics import (
 )
 from common.evaluation.results import (
     MEASURES,
-    Difference,
     Result,
     Summary,
     add_likeness,
@@ -106,12 +104,6 @@ def test_distortion_is_in_decibels_and_slowing_by_repeated_frames_does_not_count
     assert distortion(still, still + ripple[:, None]) == pytest.approx(decibels, rel=1e-6)
 
 
-def test_noise_has_no_pitch_to_compare_and_differs_in_voicing():
-    wave = vowels(140)
-    found = compare(wave, 0.1 * np.random.default_rng(5).standard_normal(len(wave)))
-    assert math.isnan(found["f0_rmse_hz"]) and found["voicing_error"] > 0.5 and found["mcd_db"] > 5
-
-
 @pytest.mark.parametrize("bad", [np.zeros(0), np.zeros(1000), np.full(1000, np.nan)])
 def test_a_wave_that_cannot_be_compared_is_refused(bad):
     with pytest.raises(AudioError):
@@ -126,18 +118,6 @@ def test_the_recording_is_shown_at_the_synthesized_frames():
     log_mel, f0 = SpeechComparison(recording, made, pairs).aligned_reference
     np.testing.assert_array_equal(log_mel, np.tile([1, 3, 3, math.nan, 4, math.nan], (2, 1)))
     assert f0.tolist() == [100, 300, 300, 0, 400, 0]
-
-
-def test_the_plot_shows_recording_sound_and_difference_on_the_synthesized_time_and_pitch():
-    comparison = compared(vowels(140), vowels(150, seconds=1.5))
-    figure = plot_speech(comparison.synthesized, comparison)
-    titles = [axis.get_title(loc="left") for axis in figure.axes]
-    assert titles == ["recording, aligned", "synthesized", "synthesized - recording, aligned", ""]
-    assert len({axis.get_xlim() for axis in figure.axes}) == 1
-    assert figure.axes[0].get_xlim()[1] == pytest.approx(1.5, abs=0.03)
-    assert [line.get_label() for line in figure.axes[-1].lines] == ["recording, aligned", "synthesized"]
-    alone = plot_speech(comparison.synthesized, None)
-    assert [axis.get_title(loc="left") for axis in alone.axes] == ["synthesized", ""]
 
 
 @pytest.fixture
@@ -172,24 +152,6 @@ def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three)
     assert found["extent"] == {"n_done": 3, "n_listed": 10, "stopped": True}
 
 
-@pytest.mark.parametrize(
-    ("wer", "apart", "expected"),
-    [
-        (0.03, (-0.01, -0.02, 0.0), ["good", "Almost every", "3.0 %", "recordings 4.0, no clear difference"]),
-        (0.05, (0.01, 0.005, 0.02), ["good", "Almost every", "5.0 %", "recordings 4.0, clearly better"]),
-        (0.12, (-0.01, -0.02, -0.005), ["fair", "Most", "12.0 %", "recordings 4.0, clearly worse"]),
-        (0.5, None, ["bad", "Many", "50.0 %", ""]),
-    ],
-)
-def test_a_tile_says_in_words_how_good_it_is_and_whether_recordings_are_better(wer, apart, expected):
-    differences = {"recording": {} if apart is None else {"wer": Difference(*apart)}}
-    summary = Summary({"": {"wer": wer, "mos": 4.0}, "recording": {"wer": 0.04}}, differences)
-    words, opinion = summary.tiles
-    grade, start, value, beside = expected
-    assert (words.grade, words.value, words.beside) == (grade, value, beside) and words.words.startswith(start)
-    assert str(opinion) == "The sound is good: DistillMOS 4.00 of 5"
-
-
 def test_a_journal_gives_back_the_latest_results_without_a_line_that_is_broken(tmp_path, three):
     path = tmp_path / "j"
     assert read_journal(path) == {}
@@ -216,13 +178,6 @@ def test_an_interval_is_that_of_averages_of_utterances_drawn_in_pairs(key, weigh
     assert found == find_difference(MEASURES[key], list(zip(*rows)))
     same = find_difference(MEASURES[key], [(one, one) for one in rows[0]])
     assert (same.value, same.low, same.high, same.is_clear) == (0, 0, 0, False)
-
-
-def test_a_clear_difference_is_marked_and_one_utterance_has_none():
-    mos = MEASURES["mos"]
-    clear = find_difference(mos, [({"mos": 4.0 + i / 10}, {"mos": 3.0}) for i in range(5)] + [({}, {"mos": 1.0})])
-    assert clear.show(mos).startswith("+1.20 (+1.") and clear.show(mos).endswith("*")
-    assert find_difference(mos, [({"mos": 4.0}, {"mos": 3.0})]) is None
 
 
 def test_likeness_is_that_to_the_speakers_recordings_of_other_utterances():

@@ -1,8 +1,6 @@
 """Exported files: they agree with PyTorch, say what they hold, and speak in place of checkpoints."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import soundfile
 import tiny_voice
 import torch
 from onnx_changes import node, with_output
-from shell import ROOT
 from torch import Tensor
 
 import inference
@@ -24,12 +21,9 @@ from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.config import to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.synthesis.loading import load_voice
-from common.synthesis.phrases import read_phrases
 from common.synthesis.utterances import Controls
-from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from scripts import checkpoint_tools
-from scripts.demos import onnx_speaker
 
 CPU = torch.device("cpu")
 SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}  # of the formats that are read
@@ -273,81 +267,3 @@ def test_a_file_of_a_newer_version_is_one_line(folder: Path, tmp_path: Path):
     onnx.save(model, tmp_path / "a.onnx")
     with pytest.raises(InputError, match="export version 2, expected 1; a newer toolkit reads it"):
         network(tmp_path / "a.onnx")
-
-
-WITHOUT_TORCH = """
-import runpy, sys
-class Refuse:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in "torch common fastpitch hifigan models scripts scipy librosa".split():
-            raise ImportError(f"{name} is imported")
-sys.meta_path.insert(0, Refuse())
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-SPEAKER = ROOT / "scripts/demos/onnx_speaker.py"
-
-
-@pytest.mark.parametrize("own, options", [("", ""), ("--pace 1.5 --speaker 1", "--pace 1.5 --speaker bob")])
-def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, tmp_path: Path, own: str, options: str):
-    text = "hello, {W ER1 L D} again!"
-    models = [str(folder / "voice.onnx"), str(folder / "vocoder.onnx")]
-    words = [str(SPEAKER), *models, text, *own.split(), "-o", str(tmp_path / "own.wav")]
-    run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=tmp_path, capture_output=True, text=True)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    checkpoints = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "vocoder.pt")]
-    assert inference.main([*checkpoints, "--text", text, *options.split(), "-o", str(tmp_path / "theirs.wav")]) == 0
-    made, expected = (soundfile.read(tmp_path / f"{name}.wav") for name in ("own", "theirs"))
-    assert made[1] == expected[1] and len(made[0]) == len(expected[0]) > 5000
-    np.testing.assert_allclose(made[0], expected[0], atol=4e-5)
-
-
-def test_the_speaker_without_pytorch_reads_text_of_a_voice_of_espeaks_phones(tmp_path: Path):
-    text = "The church's roses: 5, 'so', well, {h ə l ˈoʊ}, \"go\": wait,"
-    config = TextConfig("phone", "espeak", (), speakers=("ann", "bob"), g2p="espeak", g2p_language="en-gb")
-    model = tiny_voice.with_symbols(len(tiny_voice.symbols_of(config)))
-    tiny_voice.save_voice(tmp_path / "voice.pt", text=config, model=model)
-    tiny_voice.save_vocoder(tmp_path / "vocoder.pt")
-    for name in ("voice", "vocoder"):
-        checkpoint_tools.export([str(tmp_path / f"{name}.pt")])
-    words = [str(SPEAKER), "voice.onnx", "vocoder.onnx", text, "-o", "own.wav"]
-    run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=tmp_path, capture_output=True, text=True)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    models = ["--fastpitch", str(tmp_path / "voice.pt"), "--hifigan", str(tmp_path / "vocoder.pt")]
-    assert inference.main([*models, "--text", text, "-o", str(tmp_path / "theirs.wav")]) == 0
-    made, expected = (soundfile.read(tmp_path / f"{name}.wav")[0] for name in ("own", "theirs"))
-    np.testing.assert_allclose(made, expected, atol=4e-5)
-
-
-MEMORY = """
-import runpy, sys
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
-print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux" or not (ROOT / "voices/en-small.pt").is_file(), reason="no weights")
-def test_the_shipped_voice_speaks_without_pytorch_in_little_memory(tmp_path: Path):
-    for name in ("en-small", "vocoder-small"):
-        checkpoint_tools.export([str(ROOT / f"voices/{name}.pt"), "-o", str(tmp_path / f"{name}.onnx")])
-    words = [str(SPEAKER), "Hello there."]
-    run = subprocess.run([sys.executable, "-c", MEMORY, *words], cwd=tmp_path, capture_output=True, text=True)
-    assert soundfile.info(tmp_path / "speech.wav").duration > 0.5
-    assert int(run.stdout) < 125_000  # KiB; PyTorch alone takes more
-
-
-@pytest.mark.parametrize("text", [phrase.text for phrase in read_phrases(ROOT / "phrases/devset10.tsv")] + ["$3.50!"])
-def test_the_speaker_writes_texts_out_where_the_toolkit_is_there(text: str):
-    config = TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak")
-    front_end = TextFrontEnd(config)
-    about = {"symbols": front_end.symbols, "config": {"text": to_plain(config)}}
-    assert onnx_speaker.tokens_of(text, about) == front_end.encode(text)
-
-
-def test_the_speaker_without_pytorch_names_symbols_that_the_voice_lacks(folder: Path):
-    words = [sys.executable, str(SPEAKER), "voice.onnx", "vocoder.onnx", "5 apples"]
-    run = subprocess.run(words, cwd=folder, capture_output=True, text=True)
-    assert (run.returncode, run.stderr) == (1, "error: the voice does not know '5'\n")
-    run = subprocess.run([*words[:2], "5 apples"], cwd=folder, capture_output=True, text=True)
-    assert (run.returncode, run.stderr) == (1, "error: en-small.onnx: no such file; scripts/export_model.sh makes it\n")

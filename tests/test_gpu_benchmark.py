@@ -1,57 +1,43 @@
-"""scripts/benchmarks/gpu.sh runs to its end, and tells what failed or took too long."""
+"""scripts/benchmarks/gpu.sh measures every model, the most telling first, within its time."""
 
-import itertools
 import os
-from contextlib import nullcontext
+import re
+import shlex
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
-from limits import HANG_LIMIT
-from shell import ROOT, environment_of
+from shell import ROOT, run_bash
+from training_setup import parsed
 
 from common.registry import available_models
-from scripts.benchmarks import gpu
+
+LISTS = "-o out --training-files a_dur_.txt --validation-files b.txt".split()
+SCRIPT = ROOT / "scripts/benchmarks/gpu.sh"
 
 
-@pytest.mark.parametrize("groups", [("recognition", "extraction"), pytest.param(gpu.GROUPS, marks=pytest.mark.slow)])
-def test_it_runs_to_its_end_on_a_cpu(groups: tuple[str, ...], tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(gpu, "ROOT", ROOT)
-    with patch.dict(os.environ, environment_of(OMP_NUM_THREADS="1"), clear=True):
-        status = gpu.main([str(tmp_path / "out"), "--cpu", "--only", *groups])
-    page = (tmp_path / "out/gpu.md").read_text()
-    assert status == 0, page
-    assert "Sequences/s" in page
-    steps = [step for step in gpu.steps_of("", cuda=False) if step[0] in groups]
-    assert page.count("\n## ") == page.count("|done|") == len(steps)
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["gpu.md"]
+def test_every_model_is_trained_and_each_training_has_the_options_of_train_py(tmp_path: Path):
+    done = run_bash("-c", f"bash {SCRIPT} {tmp_path}", DRY_RUN="1")
+    lines = done.stdout.splitlines()
+    trainings = [shlex.split(line.partition(" --model ")[2]) for line in lines if "benchmarks.updates" in line]
+    assert {words[0] for words in trainings} == set(available_models())
+    assert "bfloat16" in lines[0] and "tf32" in lines[-6]
+    for words in trainings:
+        own = {"--accumulation", "--steps", "--settings"}
+        others = [word for place, word in enumerate(words) if not {word, words[place - 1]} & own]
+        assert parsed(["--model", *others, *LISTS]).model == words[0]
+    for name in ("TACOTRON2", "HIFIGAN", "WAVEGLOW", "JASPER"):
+        assert any(re.search(rf"\b{name}=", line) for line in lines)
+    only = run_bash("-c", f"bash {SCRIPT} {tmp_path}", DRY_RUN="1", ONLY="tests extraction").stdout
+    assert only.count("\n") == 2 and "tests/test_gpu.py" in only
 
 
-def test_every_line_that_waits_for_a_gpu_is_a_step_and_the_most_telling_come_first():
-    steps = gpu.steps_of("work", cuda=True)
-    assert [group for group, _ in itertools.groupby(group for group, _ in steps)] == [*gpu.GROUPS]
-    commands = [command for _, command in steps]
-    assert {words.split()[0] for words in gpu.TRAINING} == set(available_models()) == set(gpu.SMALL)
-    assert any("--learned-alignment" in command for command in commands)
-    assert all("bfloat16" in command for group, command in steps if group == "training")
-    assert [command for group, command in steps if group == "tests" and "tests/test_gpu.py" in command]
-    assert all(any(word in command for command in commands) for word in ("TACOTRON2=", "HIFIGAN=", "WAVEGLOW="))
-
-
-def test_a_step_that_fails_or_hangs_is_said(tmp_path: Path):
-    printed = tmp_path / "step.txt"
-    assert gpu.take("$PYTHON -m scripts.benchmarks.table 1=none.json", printed, seconds=HANG_LIMIT) == gpu.FAILED
-    assert "none.json" in printed.read_text()
-    assert gpu.take("echo so far; sleep 99", printed, seconds=3) == gpu.TOO_LONG
-    assert printed.read_text() == "so far\n"
-
-
-@pytest.mark.parametrize(("minutes", "status"), [("0.06", gpu.TOO_LONG), ("9", gpu.STOPPED)])
-def test_a_run_that_is_short_of_time_or_stopped_leaves_what_it_has(minutes, status, tmp_path: Path, monkeypatch):
-    stop = f"(sleep 1; kill -INT {os.getpid()}) & " if status == gpu.STOPPED else ""
-    steps = [("tests", "echo done"), ("tests", f"{stop}echo so far; exec sleep 99"), ("tests", "echo never")]
-    monkeypatch.setattr(gpu, "steps_of", lambda *_, **__: steps)
-    with pytest.raises(KeyboardInterrupt) if stop else nullcontext():
-        assert gpu.main([str(tmp_path), "--cpu", "--minutes", minutes]) == 1
+@pytest.mark.parametrize(("seconds", "status"), [(30, "0"), (1, "124")])
+def test_a_step_that_takes_too_long_is_stopped_and_its_output_kept(tmp_path: Path, seconds: int, status: str):
+    text = SCRIPT.read_text()
+    function = text[text.index("# step GROUP") : text.index("models=(")]
+    program = f"end=$((SECONDS + {seconds})) OUT={tmp_path} failed=0\n{function}\n"
+    program += f"step tests 'echo so far; sleep {0 if status == '0' else 99}'; echo $failed"
+    done = run_bash("-c", program, PATH=os.environ["PATH"])
+    assert done.stdout.splitlines()[-1] == str(int(status != "0")), done.stderr
     page = (tmp_path / "gpu.md").read_text()
-    assert "done\n" in page and "so far\n" in page and "never" not in page and f"|{status}|" in page
+    assert "so far\n" in page and f"Exit status {status} after" in page

@@ -96,14 +96,6 @@ def test_the_installed_package_is_imported(speech: Callable[..., str]):
     assert "usage: speech COMMAND" in speech("python", "-m", "speech_toolkit", "--help")
 
 
-def test_a_module_of_the_same_name_is_named(installed: Path, tmp_path: Path):
-    (tmp_path / "common.py").touch()
-    done = subprocess.run(
-        [installed / "python", "-c", "import speech_toolkit"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert f"{tmp_path}/common.py hides the package common of speech_toolkit; rename it" in done.stderr
-
-
 def test_the_installed_command_serves_from_any_folder(installed: Path, tmp_path: Path):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": ""}
     words = [installed / "speech", "serve", "--port", "0", "--log-format", "off"]

@@ -1,7 +1,6 @@
 """Every option of the published toolkits is accepted, or answered by one line that says what to do instead."""
 
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ import inference
 from common.checkpoints.command_line import models_with
 from common.cli import ArgumentParser
 from common.errors import InputError
-from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
+from common.extraction.arguments import teacher_forcing_parser
 from common.registry import get_model
-from common.training.options import build_training_parser, parse_command_line
-from scripts.options_page import options_of, published_options
+from common.training.options import build_training_parser
+from scripts.options_page import options_of
 
 ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
 TRAIN = ["-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt"]
@@ -142,24 +141,3 @@ def test_published_options_are_read_as_the_options_that_replace_them(command: st
                 assert first == second
         else:
             assert f"error: {name}: " in refusal(command, [name], capsys)
-
-
-def test_a_replacement_names_options_that_exist():
-    existing = set().union(*map(own_options, PROGRAMS))
-    pages = {page_name(command.partition(" -m")[0]) for command in PROGRAMS}
-    replacements = " ".join(text for page in pages for text in published_options(page).values())
-    named = set(re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacements))
-    assert named - existing == {"--nproc-per-node"}
-
-
-def test_published_names_of_the_checkpoint_choose_the_command():
-    recognizer = inference.named_recognizer(["--ckpt=a.pt"])
-    assert recognizer is not None and recognizer.name == "Jasper"
-    assert wants_teacher_forcing(["--checkpoint_path", "a.pt"])
-    assert not wants_teacher_forcing(["--extract-mels"])
-    assert parse_command_line(["--model-name", "WaveGlow", *TRAIN]).spec.name == "WaveGlow"
-
-
-def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[str]):
-    line = refusal("train -m Tacotron2", ["--mask-padding", "False"], capsys)
-    assert "--mask-padding False: a switch takes no value; give --mask-padding or --no-mask-padding" in line

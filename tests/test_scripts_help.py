@@ -23,10 +23,10 @@ def examples(path: Path) -> list[str]:
 def test_each_script_says_what_it_does_with_examples(path: Path):
     file = read_shell_file(path)
     assert re.match(r"[A-Z].{20,}?[.](\n|$)", file.comment, re.DOTALL), "a sentence comes first"
-    assert path in PLATFORMS or len([line for line in examples(path) if path.name in line]) >= 2
+    assert all("bash scripts/" in line for line in examples(path))
 
 
-@pytest.mark.parametrize("name", ["scripts/train_jasper", "scripts/inspect_checkpoint", "platform/T4_Jasper_AMP_8GPU"])
+@pytest.mark.parametrize("name", ["scripts/inspect_checkpoint", "platform/T4_Jasper_AMP_8GPU"])
 def test_help_is_the_comment_and_then_options_and_variables(name: str):
     path = ROOT / f"{name}.sh"
     answer = run_bash(path, "--resume", "-h").stdout
@@ -45,14 +45,17 @@ def test_every_variable_is_in_its_scripts_help():
             ] == []
 
 
-PASTED = {example for path in SCRIPTS for example in examples(path) if "sbatch" not in example}
-for command in commands():
-    if words_of(command)[1][:1] == ["bash"] and "--help" not in command and "..." not in command:
-        PASTED.add(command)
+PASTED = {example for path in SCRIPTS for example in examples(path)} | {*commands()}
 
 
 @pytest.mark.parametrize("command", sorted(PASTED))
 def test_what_a_document_or_help_shows_has_commands_to_run_whose_options_exist(command: str):
+    words = words_of(command)[1]
+    if words[0] == "speech" or (words[0].endswith("python") and words[1:2] != ["-m"] and words[1].endswith(".py")):
+        check_options(words)
+        return
+    if words[0] != "bash" or "--help" in command or "..." in command or "gpu output" in command or "gpu.sh" in command:
+        return
     done = paste(command, DRY_RUN="1")
     assert done.returncode == 0, done.stderr
     assert any(
@@ -66,9 +69,7 @@ def test_what_a_document_or_help_shows_has_commands_to_run_whose_options_exist(c
             check_options(words)
 
 
-@pytest.mark.parametrize(
-    "script, model, epochs", [("train", "", 1500), ("train", "HiFi-GAN", 6500), ("train_digits", "", 28)]
-)
+@pytest.mark.parametrize("script, model, epochs", [("train", "", 1500), ("train", "HiFi-GAN", 6500)])
 def test_the_help_of_a_training_script_has_the_defaults_of_its_model(script: str, model: str, epochs: int):
     answer = run_bash(ROOT / f"scripts/{script}.sh", "--help", **({"MODEL": model} if model else {})).stdout
     assert re.search(rf"^  EPOCHS={epochs} ", answer, re.MULTILINE)

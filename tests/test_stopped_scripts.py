@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from limits import HANG_LIMIT, wait_until
-from shell import ROOT, run_bash
+from shell import ROOT
 
 # Stands for Python: says when it trains or extracts, and which signal it gets then.
 PYTHON = rf"""#!/usr/bin/env bash
@@ -26,7 +26,6 @@ read -r <>"$SAID.never"
 @pytest.mark.parametrize(
     ("script", "stop"),
     [
-        ("train_digits.sh", signal.SIGTERM),
         ("train_voices.sh", signal.SIGHUP),  # by another script
         ("train_benchmark.sh", signal.SIGKILL),  # by another script too
         ("prepare_dataset.sh", signal.SIGTERM),
@@ -36,14 +35,11 @@ def test_a_signal_to_a_script_alone_ends_what_it_has_started(script: str, stop: 
     python, said = tmp_path / "python", tmp_path / "said"
     python.write_text(PYTHON)
     python.chmod(0o755)
-    (tmp_path / "recordings").mkdir()
-    for take in (0, 9):
-        (tmp_path / f"recordings/7_ann_{take}.wav").touch()
     (tmp_path / "my_audio_text_train_filelist.txt").touch()
     said.touch()
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHON": str(python), "SAID": str(said)}
     environment |= dict.fromkeys(("DATASET", "DATASET_PATH"), str(tmp_path))
-    environment |= {"OUTPUT_DIR": str(tmp_path / "output"), "STAGES": "vocoder", "NUM_GPUS": "0"}
+    environment |= {"OUTPUT_DIR": str(tmp_path / "output"), "NUM_GPUS": "0"}
     environment |= {"FILELISTS": str(tmp_path), "NAME": "my", "FEATURES": "mels"}
     output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(["bash", ROOT / "scripts" / script], env=environment, **output)
@@ -52,8 +48,3 @@ def test_a_signal_to_a_script_alone_ends_what_it_has_started(script: str, stop: 
     assert process.wait(HANG_LIMIT) in (-stop, 128 + stop)
     wait_until(lambda: said.read_text() != "started\n")
     assert said.read_text() == "started\nSIGTERM\n"
-
-
-def test_a_folder_that_slurm_names_and_is_none_is_one_line():
-    result = run_bash(ROOT / "scripts/slurm_train.sh", SLURM_SUBMIT_DIR="/absent")
-    assert result.returncode == 1 and result.stderr.endswith("/absent/scripts/lib.sh: No such file or directory\n")

@@ -4,17 +4,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_models import EPOCHS, MODELS, Runs, TinyModel, of_every_model, of_every_training
+from tiny_models import EPOCHS, Runs, TinyModel, of_every_model, of_every_training
 from torch import Tensor
 
-import inference
 import train
 from common.checkpoints.checkpoint import save_checkpoint, saved_checkpoints, strip_checkpoint
 from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError
-from fastpitch.fine_tuning import start_from, voice_of
-from fastpitch.model import FastPitch
 from scripts.checkpoint_tools import strip
 
 CPU = torch.device("cpu")
@@ -72,23 +69,3 @@ def test_half_precision_halves_the_matrices_alone_and_is_float32_when_it_is_read
             torch.testing.assert_close(value, whole[key], rtol=2**-8, atol=1e-6)
         else:
             assert torch.equal(value, whole[key])
-
-
-def test_a_stripped_voice_speaks_and_begins_a_new_one_as_the_whole_does(
-    make_once, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    whole = MODELS[0].checkpoint(Runs(make_once, corpora, MODELS[0]).plain, EPOCHS)
-    strip([str(whole), str(tmp_path / "voice.pt")])
-    (tmp_path / "list.tsv").write_text("a.wav|a small house.\n")
-    mels, states = [], []
-    for path in (whole, tmp_path / "voice.pt"):
-        words = ["-i", str(tmp_path / "list.tsv"), "-o", str(tmp_path / path.stem), "--save-mels", "--no-audio"]
-        assert inference.main([*words, "--fastpitch", str(path)]) == 0
-        mels.append(torch.load(tmp_path / path.stem / "mels" / "a.pt"))
-        voice = voice_of(path, load_checkpoint(path))
-        torch.manual_seed(0)
-        network = FastPitch(load_checkpoint(path).config)
-        start_from(network, voice, text=voice.text, speaking=())
-        states.append(network.state_dict())
-    assert torch.equal(*mels)
-    assert all(torch.equal(value, states[1][key]) for key, value in states[0].items())

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import soundfile
 from limits import HANG_LIMIT, wait_until
-from shell import ROOT, run_bash
 from singing_voice import SingingVocoder, singing_voice
 from tiny_served import serving
 
@@ -837,37 +836,3 @@ def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser):
             points = [] if moved is None else [{"x": x, "y": y - moved}]
             touch.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
         assert studio.value("pitch of OW1 in Hello") > 180
-
-
-INSTALL = """
-command() { case "$2" in chromium) [ -n "$HAS_BROWSER" ] ;; *) true ;; esac; }
-id() { echo "$USER_ID"; }
-apt-get() { echo "apt-get $*" >> "$LOG"; return "$STATUS"; }
-source "$1/scripts/lib.sh"
-install_browser
-"""
-
-
-@pytest.mark.parametrize(
-    ("asked", "user", "has_browser", "status", "calls"),
-    [
-        ("true", "0", "", "0", 1),
-        ("true", "0", "", "1", 2),
-        ("", "0", "", "0", 0),
-        ("false", "0", "", "0", 0),
-        ("true", "0", "1", "0", 0),
-    ],
-)
-def test_a_browser_is_installed_where_that_is_asked_for(tmp_path: Path, asked, user, has_browser, status, calls):
-    log = tmp_path / "log"
-    settings = {
-        "INSTALL_PACKAGES": asked,
-        "USER_ID": user,
-        "HAS_BROWSER": has_browser,
-        "STATUS": status,
-        "LOG": str(log),
-    }
-    result = run_bash("-euo", "pipefail", "-c", INSTALL, "bash", ROOT, **settings)
-    assert result.returncode == 0, result.stderr
-    assert len(log.read_text().splitlines() if log.exists() else []) == calls
-    assert ("could not be installed" in result.stderr) == (status == "1")

@@ -1,5 +1,6 @@
 """Corpora of several speakers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from common.audio.pitch import estimate_pitch
 from common.audio.wav import load_wav
 from common.config import AudioConfig
-from scripts.datasets import embedded_corpus
+from scripts.datasets.embedded_corpus import READER, make_corpus
 
 AUDIO = AudioConfig()
 
@@ -20,9 +21,8 @@ def mean_pitch(folder: Path) -> float:
 
 
 def test_a_corpus_of_several_speakers_names_them_in_its_lists(tmp_path: Path):
-    (tmp_path / "sentences.txt").write_text("Good day.\nGood night.\n")
-    words = ["-o", str(tmp_path / "two"), "--sentences", str(tmp_path / "sentences.txt"), "--n-validation", "1"]
-    embedded_corpus.main([*words, "--speakers", "low=20", "high=90"])
+    speakers = {name: replace(READER, pitch=pitch) for name, pitch in (("low", 20), ("high", 90))}
+    make_corpus(tmp_path / "two", ["Good day.", "Good night."], speakers, n_validation=1)
     lines = [line for name in ("train.txt", "val.txt") for line in (tmp_path / "two" / name).read_text().splitlines()]
     assert sorted(lines) == [
         "wavs/high/EM-0001.wav|good day.|high",

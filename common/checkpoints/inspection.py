@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT, Checkpoint
+from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT
 from common.checkpoints.exported import open_exported
 from common.checkpoints.loading import check_fit, new_networks
 from common.checkpoints.reading import file_format, load_checkpoint
@@ -12,8 +12,8 @@ from common.config import to_plain
 from common.registry import get_model
 
 
-def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
-    """Read a checkpoint, ours or published, or an exported file of ours; returns it with its description.
+def inspect_checkpoint(path: Path) -> dict[str, Any]:
+    """Return what `scripts/inspect_checkpoint.sh --json` prints of a checkpoint or an exported file.
 
     Raises CheckpointError if it is none, damaged, or another program's.
     """
@@ -31,7 +31,7 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
     spec, training = get_model(checkpoint.model), checkpoint.training
     if training is not None:
         training = {name: training[name] for name in ("epoch", "iteration")} | {"optimizers": [*training["optimizers"]]}
-    return checkpoint, {
+    return {
         "file": str(path),
         "bytes": path.stat().st_size,
         "model": checkpoint.model,

@@ -4,11 +4,9 @@
 
 writes for a vocoder ``HiFi-GAN_v1.pt`` and mels, listed in ``random_mels.tsv``; for voices ``FastPitch_random.pt``,
 which speaks a letter for 6 frames, or ``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``; and for
-Jasper ``Jasper_random.pt`` and a corpus. With ``--no-checkpoint`` it is a corpus alone, to train on: noise, and its
-lists ``list.txt``, which repeats recordings where it has more than 256 lines, and ``val.txt``.
+Jasper ``Jasper_random.pt`` and recordings of noise, listed in ``list.txt``.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +35,6 @@ VOICES = {
 # Columns of a model's training list; of vocoders "wav".
 COLUMNS = {"FastPitch": "mel durations pitch text", "Tacotron2": "mel text", "Jasper": "wav text"}
 LIST = "list.txt"
-MOST_RECORDINGS = 256  # of a corpus for training
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
 ONE_SECOND = (87, 87)  # frames; longer than any segment
 N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
@@ -70,12 +67,10 @@ def draw_lengths(model: str, count: int, rate: int, longest: float = 16.7) -> li
     return (AudioConfig().hop_length * frames).tolist()
 
 
-def make_corpus(
-    folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, count: int | None = None
-) -> None:
+def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int) -> None:
     """Write utterances of noise, of ``lengths`` samples, and their lists with these columns.
 
-    Pitch is of letters, or where there are no durations of frames. ``count`` are the lines of the list for training.
+    Pitch is of letters, or where there are no durations of frames.
     """
     generator, audio, lines = torch.Generator().manual_seed(0), AudioConfig(), []
     for number, n_samples in enumerate(lengths):
@@ -100,7 +95,7 @@ def make_corpus(
         lines.append("|".join(fields.values()) + "\n")
     if "pitch" in columns:
         write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 150.0, "std": 30.0})
-    write_text(folder / LIST, "".join(itertools.islice(itertools.cycle(lines), count or len(lines))))
+    write_text(folder / LIST, "".join(lines))
     write_text(folder / "val.txt", "".join(lines[:2]))
 
 
@@ -134,10 +129,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     add = parser.add_argument
     add("--model", choices=available_models(), default="HiFi-GAN", help="what to make")
     add("--kind", help="preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
-    add("--count", type=int, default=8, help="mels, or recordings of the list")
-    add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
+    add("--count", type=int, default=8, help="number of mels or recordings")
+    add("--max-duration", type=float, default=16.7, help="length of Jasper's longest recording, s")
     add("--model-config", help="YAML file of Jasper and its features; as published if not given")
-    add("--no-checkpoint", action="store_true", help="make the corpus alone")
     args = parser.parse_args(argv)
     folder, model, count = args.folder, args.model, args.count
     words = [KINDS[model], args.kind] if args.kind else []
@@ -146,14 +140,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         config, audio = get_model(model).config.ModelConfig(), AudioConfig()
     else:
         config, audio = configure(model, words)
-    if not args.no_checkpoint:
-        save_random(folder / f"{model}_{args.kind or 'random'}.pt", model, config, audio)
-    if model in KINDS and not args.no_checkpoint:
+    save_random(folder / f"{model}_{args.kind or 'random'}.pt", model, config, audio)
+    if model in KINDS:
         make_mels(folder, audio, count)
-    elif model == "Jasper" or args.no_checkpoint:
-        n_recordings, rate = min(count, MOST_RECORDINGS), audio.sampling_rate
-        lengths = draw_lengths(model, n_recordings, rate, args.max_duration)
-        make_corpus(folder, lengths, COLUMNS.get(model, "wav").split(), sampling_rate=rate, count=count)
+    elif model == "Jasper":
+        lengths = draw_lengths(model, count, audio.sampling_rate, args.max_duration)
+        make_corpus(folder, lengths, ["wav", "text"], sampling_rate=audio.sampling_rate)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from common.cli import ArgumentParser, run
@@ -26,13 +25,12 @@ from scripts.benchmarking import SETTINGS
 from scripts.benchmarks.random_models import COLUMNS, LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import markdown
 
-WAYS = {"plain": [], "compiled": ["--compile"]}  # options of train.py
 N_KERNELS = 10
 _WIDEST = 90  # characters of a kernel's name
 
 
-def measure(words: Sequence[str]) -> tuple[dict[str, float], list[dict[str, str]]]:
-    """Train by ``words`` of train.py; figures of an update, and the rows of a table of its longest kernels."""
+def measure(words: Sequence[str]) -> tuple[dict[str, float], str]:
+    """Train by ``words`` of train.py; returns figures of an update, and PyTorch's table of its longest kernels."""
     command = read_command(parse_command_line(words))
     computing = command.request.computing
     with processes(cuda=computing.cuda) as ranks:
@@ -48,10 +46,12 @@ def measure(words: Sequence[str]) -> tuple[dict[str, float], list[dict[str, str]
         figures["sequences/s"] = n_utterances / seconds
         if computing.cuda:
             figures["GiB"] = torch.cuda.max_memory_reserved() / 2**30
-        kind = ProfilerActivity.CUDA if computing.cuda else ProfilerActivity.CPU
+        kind, order = (ProfilerActivity.CPU, "self_cpu_time_total")
+        if computing.cuda:
+            kind, order = (ProfilerActivity.CUDA, "self_device_time_total")
         with profile(activities=[kind]) as profiled:
             _train(trainer, batches)
-    return figures, longest(profiled, cuda=computing.cuda, n_updates=len(batches))
+    return figures, profiled.key_averages().table(order, row_limit=N_KERNELS, max_name_column_width=_WIDEST)
 
 
 def _train(trainer: Trainer, updates: Sequence[list]) -> int:
@@ -60,28 +60,8 @@ def _train(trainer: Trainer, updates: Sequence[list]) -> int:
     return sum(result.n_frames for result in results)
 
 
-def longest(profiled: profile, *, cuda: bool, n_updates: int) -> list[dict[str, str]]:
-    """Rows of the kernels, or on a CPU the operations, that took longest."""
-    wanted = DeviceType.CUDA if cuda else DeviceType.CPU
-    taken = [
-        (one.self_device_time_total if cuda else one.self_cpu_time_total, one.count, one.key)
-        for one in profiled.key_averages()
-        if one.device_type == wanted
-    ]
-    total = sum(microseconds for microseconds, _, _ in taken)
-    return [
-        {
-            "ms/update": f"{microseconds / 1000 / n_updates:.3f}",
-            "share": f"{microseconds / total:.1%}",
-            "launches/update": f"{count / n_updates:.0f}",
-            "kernel": name[:_WIDEST].replace("|", "/"),
-        }
-        for microseconds, count, name in sorted(taken, reverse=True)[:N_KERNELS]
-    ]
-
-
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print a line for each precision and way, then the kernels of the last of them."""
+    """Print a line for each precision, then the kernels of the last one."""
     parser = ArgumentParser(prog="updates", description="time updates on batches that stay on the device")
     add = parser.add_argument
     add("folder", type=Path, help="where the corpus goes")
@@ -90,7 +70,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--accumulation", type=int, default=1, help="micro-batches of an update")
     add("--steps", type=int, default=4, help="updates that are timed")
     add("--settings", nargs="+", choices=SETTINGS, default=["full", "mixed"], help="precisions")
-    add("--ways", nargs="+", choices=WAYS, default=["plain"], help="how updates are run")
     add("--cuda", action="store_true", help="train on a GPU")
     add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
     args, others = parser.parse_known_args(argv)
@@ -102,20 +81,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     words += ["--training-files", folder / LIST, "--validation-files", folder / "val.txt", "--epochs", 1]
     words += ["--gradient-accumulation-steps", args.accumulation, *["--cuda"] * args.cuda]
     words += [*["--load-mel-from-disk"] * (columns == "mel text"), *others]
-    kernels: list[dict[str, str]] = []
+    kernels, rows = "", []
     for setting in args.settings:
-        for way in args.ways:
-            figures, kernels = measure([*map(str, words), *SETTINGS[setting], *WAYS[way]])
-            row = {"model": model, "precision": setting, "way": way}
-            row["batch"] = f"{args.batch_size} x {args.accumulation}"
-            row |= {name: f"{figure:,.{6 if name == 'seconds' else 1}f}" for name, figure in figures.items()}
-            first = (setting, way) == (args.settings[0], args.ways[0])
-            print(*markdown([row])[0 if first else 2 :], sep="\n", flush=True)
-            gc.collect()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-                torch.cuda.reset_peak_memory_stats()
-    print("", *markdown(kernels), sep="\n")
+        figures, kernels = measure([*map(str, words), *SETTINGS[setting]])
+        row = {"model": model, "precision": setting, "batch": f"{args.batch_size} x {args.accumulation}"}
+        rows.append(row | {name: f"{figure:,.6g}" for name, figure in figures.items()})
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+    print(*markdown(rows), kernels, sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,15 @@
-"""Makes a small corpus in LJSpeech's layout by letting the embedded speaker read a list of sentences.
+"""Makes a small corpus in LJSpeech's layout: eSpeak NG reads a list of sentences.
 
-    python -m scripts.datasets.embedded_corpus -o output/corpus --speakers low=20 high=90
-
-Besides `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
-filelists, `train.txt` and `val.txt`. Each of several speakers, with its own pitch, reads all sentences.
+Besides `wavs/` and `metadata.csv` it has `TextGrid/` with the true boundaries of words and phones, and two filelists,
+`train.txt` and `val.txt`.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 import tgt
 import torch
 
 from common.audio.wav import save_wav
-from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.files import write_atomically, write_text
 from common.progress import progress
@@ -75,27 +71,3 @@ def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
         grid.add_tier(tgt.IntervalTier(0, speech.duration_s, tier, objects))
     text = tgt.io.export_to_long_textgrid(grid).encode("utf-8")
     write_atomically(folder / "TextGrid" / f"{name}.TextGrid", lambda file: file.write(text), durable=False)
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Make the corpus."""
-    parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="embedded_corpus.py")
-    add = parser.add_argument
-    add("-o", "--output", type=Path, required=True, help="folder of the corpus")
-    add("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
-    add("--n-validation", type=int, default=10, help="sentences kept for validation")
-    add("--voice", default=READER.voice, help="language tag of eSpeak NG")
-    add("--words-per-minute", type=int, default=READER.words_per_minute, help="pace")
-    add("--pitch", type=int, default=READER.pitch, help="0 to 99; 50: as the voice is")
-    text = "several voices, each reading all sentences; --pitch is theirs then"
-    add("--speakers", nargs="+", default=[], metavar="NAME=PITCH", help=text)
-    args = parser.parse_args(argv)
-    speaker = replace(READER, voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
-    named = (text.partition("=") for text in args.speakers)
-    speakers = {name: replace(speaker, pitch=int(pitch)) for name, _, pitch in named} or {"": speaker}
-    sentences = read_sentences(args.sentences)
-    make_corpus(args.output, sentences, speakers, n_validation=args.n_validation)
-
-
-if __name__ == "__main__":
-    run(main)

@@ -2,8 +2,8 @@
 
     python -m scripts.datasets.make_corpus texts.txt -o teacher --from-server http://127.0.0.1:8080 --voice alloy
 
-What is read is checked: empty, silent, cut off, or far too fast or slow for its text, it is named and left out. Run
-again, the command keeps what is there and asks for the rest.
+Clips that are empty, silent, cut off, or far too fast or slow for their text are named and left out. Run again, the
+command keeps what is there and asks for the rest.
 """
 
 import os
@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,10 +28,9 @@ from common.importing.clips import level_and_trim
 from common.importing.options import SPEAKERS, USUAL_RATE, ImportOptions
 from common.importing.recordings import safe_name
 from common.options import add_options, option, read_options
-from common.pages.tables import text_table
 from common.progress import Progress, progress
 from common.signals import ended_by
-from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, find_phones, read_texts
+from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, choose_texts, find_phones, read_texts
 from scripts.datasets.speech_server import ServerError, SpeechServer, read_address
 
 _CARD = "corpus.json"
@@ -40,7 +40,6 @@ _LOUD_END = -15.0
 _SILENT = 1e-4  # of full scale: samples below at the end were added to the sound
 _SILENCES = 2 * ImportOptions.silence  # s, at the ends of a clip
 _ENOUGH = 8  # clips that say how fast their voice is
-_MOST_SHOWN = 10  # clips that are left out
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,11 @@ class ReadingOptions:
     """Who reads, how, and where to."""
 
     output: Path = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
+    minutes: float | None = option(
+        None,
+        "minutes of speech, of the texts that cover phones and pairs of phones earliest; all if not given",
+        above=0,
+    )
     from_server: str = option(
         None, "address of the server; a key for it is taken from OPENAI_API_KEY", required=True, read=read_address
     )
@@ -86,6 +90,10 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
     folder, several = options.output, len(options.voice) > 1
     card = _prepare_folder(options)
     phones = find_phones(texts, language=options.g2p_language)
+    if options.minutes is not None:
+        order = choose_texts(phones)
+        ends = accumulate(len(phones[name]) / SYMBOLS_PER_MINUTE for name in order)
+        phones = {name: phones[name] for name, end in zip(order, ends) if end <= options.minutes}
     readings = [
         Reading(f"{safe_name(voice)}/{one}" if several else one, voice, texts[one], len(phones[one]))
         for voice in options.voice
@@ -110,11 +118,8 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
     _write_lines(table, [one.line for one in clips])
     write_json(folder / _CARD, card | {"clips": len(clips), "minutes": round(minutes, 2), "left_out": left_out})
     print(f"{folder}: {len(clips)} of {len(readings)} clips, {minutes:.1f} minutes of speech")
-    if left_out:
-        print(f"left out: {len(left_out)}, all of them in {folder / _CARD}; the same command asks for them again")
-        print(*text_table([*left_out.items()][:_MOST_SHOWN]), sep="\n")
-    if card["license"] is None:
-        print(f"note: {folder / _CARD} names no license; say by --license who may use the corpus for what")
+    for clip, reason in left_out.items():
+        print(f"left out: {clip}: {reason}")
     return int(not clips)
 
 
@@ -146,7 +151,7 @@ def _seconds(one: Reading, options: ReadingOptions) -> float:
 def _read_all(
     readings: Sequence[Reading], kept: Collection[Reading], server: SpeechServer, options: ReadingOptions
 ) -> dict[str, str]:
-    """Make the clips but those that are kept, and add each to metadata.csv; returns why others are left out."""
+    """Make the missing clips, and add each to metadata.csv; returns the reasons why others are left out."""
     left_out: dict[str, str] = {}
     tried = {one.voice for one in kept}
     table = options.output / "metadata.csv"
@@ -182,7 +187,7 @@ def _read_all(
 
 
 def _read(one: Reading, server: SpeechServer, options: ReadingOptions, *, may_be_refused: bool = True) -> str:
-    """Make a clip, of one loudness and without long silence at its ends; why it is left out, else ""."""
+    """Make a clip, leveled and trimmed; returns the reason if it is left out, else ""."""
     rate = options.sampling_rate
     try:
         sound = server.speak(one.text, voice=one.voice)
@@ -213,13 +218,14 @@ def find_odd_lengths(seconds: Mapping[Reading, float]) -> dict[str, str]:
     """Clip -> what is wrong, of those that are far too short or long for their texts and the rate of their voice."""
     odd = {}
     for voice in {one.voice for one in seconds}:
-        rates = [one.n_symbols / max(s - _SILENCES, 0.05) for one, s in seconds.items() if one.voice == voice]
+        lengths = {one: length for one, length in seconds.items() if one.voice == voice}
+        rates = [one.n_symbols / max(length - _SILENCES, 0.05) for one, length in lengths.items()]
         rate, most = SYMBOLS_PER_MINUTE / 60, 2.5
         if len(rates) >= _ENOUGH:
             rate, most = statistics.median(rates), 1.5
-        for one, length in seconds.items():
+        for one, length in lengths.items():
             usual = one.n_symbols / rate + _SILENCES
-            if one.voice == voice and not usual / most - 0.2 < length < usual * most + 0.5:
+            if not usual / most - 0.2 < length < usual * most + 0.5:
                 what = "fast" if length < usual else "slow"
                 odd[one.clip] = f"far too {what}: {length:.1f} s, expected about {usual:.1f} for its text"
     return odd

@@ -5,36 +5,32 @@
 A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
 list of recordings has the first column alone, which is all that a vocoder needs. Of a corpus with ``speakers.txt`` the
 lists of texts have the folders of the clips as their last column, the speakers. A folder of recordings without
-``metadata.csv`` gets the latter kind only. A list that is there already and differs goes to the folder ``replaced``.
+``metadata.csv`` gets the latter kind only. A former list that differs is renamed, with ``.old`` at its end.
 ``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which shows how good a vocoder can be.
 """
 
 import glob
-import itertools
 import random
 import re
 import sys
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError, shown
-from common.files import make_folder, read_lines, write_text
+from common.files import read_lines, write_text
 from common.importing.options import SPEAKERS, import_command, name_import
 from common.options import add_options, option, read_options
 from scripts.launch import shipped
 
 SPLITS = ("train", "val", "test")
-REPLACED = "replaced"  # folder of former lists
 
 
 def read_metadata(path: Path) -> dict[str, str]:
     """Clip -> transcript of a ``metadata.csv`` with lines ``clip|transcript[|normalized transcript]``.
 
-    Raises InputError for a line that is none such, or that lists a clip again.
+    Raises InputError for a line of another form, or that lists a clip again.
     """
     transcripts: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -52,82 +48,64 @@ def read_metadata(path: Path) -> dict[str, str]:
 def find_recordings(folder: Path) -> dict[str, str]:
     """Paths within a corpus, such as ``wavs/anna/a.wav``, of all clips below ``wavs/``, by their names: ``anna/a``.
 
-    Raises InputError where there are none; it names the command that imports what is there.
+    A ``.wav`` is preferred to a ``.flac``. Raises InputError where there are none; it names the command that imports
+    what is there.
     """
     wavs = folder / "wavs"
     paths = sorted(path.relative_to(wavs) for path in wavs.rglob("*") if path.suffix in (".wav", ".flac"))
     if not paths:
         raise InputError(f"{wavs}: no recordings (.wav or .flac){name_import(folder)}")
-    found = {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
-    if n_twice := len(paths) - len(found):
-        print(f"note: {n_twice} clips are there as .flac and as .wav, which is taken")
-    return found
+    return {path.with_suffix("").as_posix(): f"wavs/{path.as_posix()}" for path in paths}
 
 
-def read_chosen(path: Path, clips: Collection[str]) -> list[str]:
-    """The ``clips`` of a corpus that a file names, one a line; a line on stdout counts those that it does not have."""
-    names = [line.strip() for line in read_lines(path) if line.strip()]
-    found = [name for name in names if name in clips]
-    if len(found) < len(names):
-        print(f"note: {path} names {len(names)} clips, and the corpus has {len(found)} of them")
+def read_published_splits(clips: Iterable[str]) -> dict[str, list[str]]:
+    """The ``clips`` of LJSpeech in each split of the published voices; notes count those that are missing."""
+    found, there = {}, {*clips}
+    for split in SPLITS:
+        path = shipped(f"filelists/ljs_{split}_ids.txt")
+        names = read_lines(path)
+        found[split] = [name for name in names if name in there]
+        if len(found[split]) < len(names):
+            print(f"note: {path} names {len(names)} clips, and the corpus has {len(found[split])} of them")
     return found
 
 
 def split_clips(
-    clips: Iterable[str],
-    *,
-    chosen: dict[str, list[str]],
-    n_val: int,
-    n_test: int,
-    seed: int,
-    speaker_of: Callable[[str], str] | None = None,
+    clips: Iterable[str], *, n_val: int, n_test: int, seed: int, speaker_of: Callable[[str], str] | None = None
 ) -> dict[str, list[str]]:
-    """The clips of each split, in order.
+    """The clips of each split, drawn the same way each time for the same clips and ``seed``.
 
-    Splits of which ``chosen`` names clips are these; the others are drawn from the rest, the same ones each time for
-    the same clips and ``seed``, and training takes what is left: of each speaker a clip at least.
+    Training takes the rest: with ``speaker_of``, at least one clip of each speaker.
 
     Raises:
-        InputError: a clip is named twice, or none is left to train on.
+        InputError: no clip is left to train on.
     """
-    splits = {split: names for split, names in chosen.items() if names}
-    taken = Counter(clip for names in splits.values() for clip in names)
-    if twice := [clip for clip, count in taken.items() if count > 1]:
-        raise InputError(f"{twice[0]} is named twice in the files of clips")
-    rest = sorted(set(clips) - set(taken))
+    rest = sorted(clips)
     random.Random(seed).shuffle(rest)
     needed = [] if speaker_of is None else [*{speaker_of(clip): clip for clip in rest}.values()]  # the last of each
     rest = [clip for clip in rest if clip not in {*needed}]
-    for split, size in (("val", n_val), ("test", n_test)):
-        if split not in splits:
-            splits[split], rest = rest[:size], rest[size:]
-    splits.setdefault("train", [*rest, *needed])
-    if not splits["train"]:
-        raise InputError(
-            f"no clips are left to train on: {len(splits['val'])} go to validation and {len(splits['test'])} to testing"
-        )
-    return {split: splits[split] for split in SPLITS}
+    val, test, train = rest[:n_val], rest[n_val : n_val + n_test], [*rest[n_val + n_test :], *needed]
+    if not train:
+        raise InputError(f"no clips are left to train on: {len(val)} go to validation and {len(test)} to testing")
+    return {"train": train, "val": val, "test": test}
 
 
 def write_list(path: Path, lines: list[str]) -> bool:
-    """Write a list unless it is empty, and return whether another was there, which is moved away."""
+    """Write a list unless it is empty; returns whether another one was there, which is renamed."""
     text = "".join(line + "\n" for line in lines)
     replaces = path.is_file() and path.read_bytes() != text.encode()
     if replaces:
-        _move_away(path)
+        _rename(path)
     if lines:
         write_text(path, text)
         print(f"{path}: {len(lines)} clips")
     return replaces
 
 
-def _move_away(path: Path) -> None:
-    """Keep a former list, perhaps edited by hand, in the folder `REPLACED`."""
-    names = (path.parent / REPLACED / f"{path.name}.{number}" for number in itertools.count(1))
-    kept = next(one for one in names if not one.exists())
-    make_folder(kept.parent)
-    path.replace(kept)
-    print(f"note: {path} was another list, which is now {kept}")
+def _rename(path: Path) -> None:
+    """Keep a former list, which may have been edited by hand."""
+    path.replace(f"{path}.old")
+    print(f"note: {path} was another list, which is now {path.name}.old")
 
 
 def audio_list_name(name: str, split: str) -> str:
@@ -149,26 +127,22 @@ class ListOptions:
     n_val: int = option(100, "clips to validate on", least=0, variable="N_VAL")
     n_test: int = option(500, "clips to test on", least=0, variable="N_TEST")
     seed: int = option(1234, "of the draw", least=0)
-    train_ids: Path | None = option(None, "file with the train clips, one a line", variable="TRAIN_IDS")
-    val_ids: Path | None = option(None, "file with the val clips, one a line", variable="VAL_IDS")
-    test_ids: Path | None = option(None, "file with the test clips, one a line", variable="TEST_IDS")
     speaker: str | None = option(None, "name of the voice, for a last column of the lists of texts")
+    copy_list: Path | None = option(None, "list of columns output and wav to write, instead of all others", writes=True)
+    n_clips: int = option(10, "clips in it, the first by name; 0: all", least=0)
 
 
 def main() -> int:
     """Write the lists."""
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     add_options(parser, ListOptions)
-    parser.add_argument("--copy-list", type=Path, help="list of columns output and wav to write, instead of all others")
-    parser.add_argument("--n-clips", type=int, default=10, help="how many it has, the first by name; 0: all")
-    args = parser.parse_args()
-    options: ListOptions = read_options(args, ListOptions)
+    options: ListOptions = read_options(parser.parse_args(), ListOptions)
     recordings, metadata = find_recordings(options.dataset_path), options.dataset_path / "metadata.csv"
-    if args.copy_list is not None:
-        copied = list(recordings)[: args.n_clips or None]
+    if options.copy_list is not None:
+        copied = list(recordings)[: options.n_clips or None]
         rows = [f"{clip}.wav\t{options.dataset_path.resolve() / recordings[clip]}\n" for clip in copied]
-        write_text(args.copy_list, "".join(["output\twav\n", *rows]))
-        print(f"{args.copy_list}: {len(copied)} recordings")
+        write_text(options.copy_list, "".join(["output\twav\n", *rows]))
+        print(f"{options.copy_list}: {len(copied)} recordings")
         return 0
     transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = recordings if transcripts is None else transcripts
@@ -176,20 +150,25 @@ def main() -> int:
         others = sorted((options.dataset_path / "wavs").glob(f"{glob.escape(absent)}.*"))
         found = f"but {others[0].name} is{name_import(options.dataset_path)}" if others else "but metadata.csv lists it"
         raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, {found}")
+    write_lists(options, recordings, transcripts)
+    return 0
+
+
+def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: dict[str, str] | None) -> None:
+    """Write the lists of recordings, and of texts if there are transcripts; notes name faults of the recordings."""
     from common.importing.advice import check_recordings, long_clips, note_faults  # here, as they load PyTorch
 
+    clips = recordings if transcripts is None else transcripts
     lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
-    ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
-    if options.name == "ljs" and not any(ids.values()):  # which clips published voices were trained on
-        ids = {split: shipped(f"filelists/ljs_{split}_ids.txt") for split in SPLITS}
-    chosen = {split: read_chosen(path, clips) for split, path in ids.items() if path}
     has_speakers = options.speaker is None and (options.dataset_path / SPEAKERS).is_file()
-    draw = partial(split_clips, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
-    try:
-        splits = draw(clips, chosen=chosen, speaker_of=_folder if has_speakers else None)
-    except InputError as error:
-        long = long_clips(lengths)
-        raise InputError(f"{error}{long and f'; {long}: {import_command(options.dataset_path)}'}") from error
+    sizes = {"n_val": options.n_val, "n_test": options.n_test, "seed": options.seed}
+    splits = read_published_splits(clips) if options.name == "ljs" else {"train": []}
+    if not splits["train"]:  # another corpus
+        try:
+            splits = split_clips(clips, **sizes, speaker_of=_folder if has_speakers else None)
+        except InputError as error:
+            long = long_clips(lengths)
+            raise InputError(f"{error}{long and f'; {long}: {import_command(options.dataset_path)}'}") from error
     for split, names in splits.items():
         lists = {audio_list_name(options.name, split): [recordings[clip] for clip in names]}
         if transcripts is not None:
@@ -201,10 +180,9 @@ def main() -> int:
         for columns in ("mel_dur_pitch", "mel") if any("_text_" in name for name in replaced) else ():
             path = options.output / f"{options.name}_{columns}_text_{split}_filelist.txt"
             if path.is_file():  # of former transcripts, or clips
-                _move_away(path)
+                _rename(path)
     for line in note_faults(options.dataset_path, lengths):
         print(line, file=sys.stderr)
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """A client of servers with OpenAI's speech API: it asks again where an answer fails, and says why none came."""
 
 import json
-import random
 import re
 import threading
 from contextlib import suppress
@@ -57,7 +56,6 @@ class SpeechServer:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         request = Request(f"{self.address}/audio/speech", json.dumps(wanted).encode(), headers)
         for retry in range(self.retries + 1):
-            pause = min(_FIRST_PAUSE * 2**retry, _LONGEST_PAUSE) * random.uniform(0.5, 1)  # not all at the same time
             try:
                 with build_opener(_NoRedirects).open(request, timeout=_TIMEOUT) as answer:
                     return answer.read()
@@ -65,11 +63,9 @@ class SpeechServer:
                 problem: InputError = self._refusal(error)
                 if error.code not in _AGAIN and error.code < 500:
                     raise problem from error
-                asked = error.headers.get("Retry-After", "")
-                pause = max(pause, min(float(asked), _LONGEST_PAUSE)) if asked.isdecimal() else pause
             except (OSError, HTTPException) as error:
                 problem = ServerError(f"{self.address}: no answer ({error}); is it running? The same command resumes")
-            if retry < self.retries and self.stopped.wait(pause):
+            if retry < self.retries and self.stopped.wait(min(_FIRST_PAUSE * 2**retry, _LONGEST_PAUSE)):
                 break
         raise problem
 
