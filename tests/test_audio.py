@@ -3,7 +3,6 @@
 import io
 import re
 import struct
-import sys
 from pathlib import Path
 
 import av
@@ -141,14 +140,6 @@ def test_a_wav_of_more_than_4_gigabytes_announces_its_length_elsewhere(tmp_path:
         check_wav(path, sampling_rate=RATE)
 
 
-def test_max_wav_value_demands_a_depth(tmp_path: Path, tone: np.ndarray):
-    path = tmp_path / "a.wav"
-    soundfile.write(path, tone, RATE, subtype="PCM_24")
-    assert len(load_wav(path, sampling_rate=RATE, max_wav_value=2**23)) == len(tone)
-    with pytest.raises(AudioError, match=r"PCM_24 samples have full scale 8388608, --max-wav-value demands 32768"):
-        check_wav(path, sampling_rate=RATE, max_wav_value=32768.0)
-
-
 def test_a_saved_wave_is_read_back_within_half_a_step(tmp_path: Path):
     wave = torch.rand(1000, generator=torch.Generator().manual_seed(0)) * 1.9 - 0.95
     save_wav(tmp_path / "a.wav", wave, sampling_rate=16000)
@@ -196,12 +187,9 @@ def test_sound_is_resampled_where_a_format_does_not_hold_its_rate(tmp_path: Path
     assert np.abs(np.fft.rfft(second)).argmax() == pytest.approx(440, abs=1)
 
 
-def test_a_format_that_cannot_be_written_is_refused_before_there_is_sound(monkeypatch: pytest.MonkeyPatch):
+def test_a_format_that_cannot_be_written_is_refused_before_there_is_sound():
     with pytest.raises(AudioError, match=r"a.wma: expected a name that ends in .*\.opus or \.m4a \(list:3\)"):
         check_sound_format(Path("a.wma"), where="list:3")
-    monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(AudioError, match=r"a\.m4a: M4A needs the package av \(list:3\)"):
-        check_sound_format(Path("a.m4a"), where="list:3")
 
 
 def test_a_wave_that_cannot_be_saved_is_refused(tmp_path: Path):

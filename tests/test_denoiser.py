@@ -11,7 +11,6 @@ from torch import Tensor
 
 from common.audio.denoiser import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig, audio_preset
-from common.errors import OptionError
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +84,3 @@ def test_a_sound_that_is_the_noise_alone_gets_quieter_with_strength():
     speech = tone + 0.5 * torch.randn(len(tone), generator=torch.Generator().manual_seed(0))
     rest = Denoiser(tone, audio, strength=1.0)(speech[None])[0] - (speech - tone)
     assert rest.square().mean() < 0.5 * tone.square().mean()
-
-
-def test_windows_that_do_not_overlap_are_refused():
-    with pytest.raises(OptionError, match="windows of 256 samples every 256 do not overlap"):
-        Denoiser(torch.zeros(9999), AudioConfig(win_length=256), strength=0.1)

@@ -16,7 +16,6 @@ from training_setup import set_up
 
 import extract_mels
 import train
-from common.audio.options import line_of_mels
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint, strip_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, audio_preset, from_plain, to_plain
@@ -140,11 +139,6 @@ def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Pat
     assert audio_of("HiFi-GAN", corpus, "--resume", "--input-mels-dir", describe(tmp_path / "mels", WIDE)) == WIDE
 
 
-def test_a_training_says_what_its_mels_are():
-    kind = "mels: 22050 Hz, 100 channels from 0 to 11000 Hz, window 1024, hop 256, aligned, peak 0.95"
-    assert line_of_mels(replace(WIDE, **PUBLISHED_MELS)) == kind
-
-
 def test_features_are_of_the_corpuss_kind_and_other_options_are_obeyed(tmp_path: Path):
     corpus = describe(make_recordings(tmp_path / "corpus", count=3, val=1), WIDE)
 
@@ -221,5 +215,4 @@ def test_a_voice_and_a_vocoder_of_one_corpus_have_its_mels(model: str, tmp_path:
         own = [*TINY_TACOTRON2, "--max-decoder-steps", "9"]
     run("audio_text_{}_filelist", *own, "--epochs", "1")
     run("audio_{}", *TINY_HIFIGAN, "--epochs", "1")
-    assert "mels: 22050 Hz, 40 channels from 0 to 11000 Hz" in capsys.readouterr().out
     assert load_checkpoint(voice).audio == load_checkpoint(vocoder).audio == audio

@@ -5,7 +5,6 @@ import math
 import re
 import struct
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -20,9 +19,7 @@ from common.errors import AudioError, at
 from common.files import check_file, write_atomically
 
 CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
-# sample formats that keep what was recorded, and the value their integers are divided by (floats: 1)
-_BITS = {"PCM_S8": 8, "PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32, "FLOAT": 1, "DOUBLE": 1}
-FULL_SCALE = {subtype: 2.0 ** (bits - 1) for subtype, bits in _BITS.items()}
+LOSSLESS = ("PCM_S8", "PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE")  # sample formats
 _BLOCK = 1 << 16  # samples written at once: libsndfile crashes where Ogg Vorbis gets minutes of sound in one piece
 
 
@@ -56,30 +53,23 @@ class WavInfo(NamedTuple):
     sampling_rate: int  # Hz
 
 
-def check_wav(path: Path, *, sampling_rate: int | None, where: str = "", max_wav_value: float | None = None) -> WavInfo:
-    """Read the header of a file, and refuse by AudioError most of what ``load_wav`` would refuse.
+def check_wav(path: Path, *, sampling_rate: int | None, where: str = "") -> WavInfo:
+    """Read the header of a file; raises AudioError for most of what `load_wav` refuses.
 
-    ``sampling_rate`` (Hz) None accepts any. ``max_wav_value`` demands integer samples of that full scale, 2**depth / 2
-    (1 for float samples). ``where`` (``list.txt:7``) is named in errors.
+    ``sampling_rate`` (Hz) None accepts any. Errors name ``where`` (``list.txt:7``).
     """
-    with _open_mono(path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value) as file:
+    with _open_mono(path, sampling_rate=sampling_rate, where=where) as file:
         return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
 
 
 def load_wav(
-    path: Path,
-    *,
-    sampling_rate: int | None,
-    where: str = "",
-    max_wav_value: float | None = None,
-    start: int = 0,
-    n_samples: int | None = None,
+    path: Path, *, sampling_rate: int | None, where: str = "", start: int = 0, n_samples: int | None = None
 ) -> Tensor:
-    """Read a mono recording: (T,) float32 in [-1, 1], integers divided by the full scale of their own depth.
+    """Read a mono recording: (T,) float32 in [-1, 1], integers divided by the full scale of their bit depth.
 
-    ``start`` and ``n_samples`` choose a part that must lie within it. Other arguments and AudioError as ``check_wav``.
+    ``start`` and ``n_samples`` select a part that must be within it. The other arguments and errors are `check_wav`'s.
     """
-    with _open_mono(path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value) as file:
+    with _open_mono(path, sampling_rate=sampling_rate, where=where) as file:
         wanted = file.frames - start if n_samples is None else n_samples
         try:
             file.seek(start)
@@ -113,17 +103,15 @@ def check_complete(file: soundfile.SoundFile, *, name: str, where: str = "") -> 
 
 
 def check_sound_format(path: PurePath, *, where: str = "") -> SoundFormat:
-    """How `save_wav` will write ``path``: its suffix decides; AudioError where it is none, or a package is missing."""
+    """Return the format that the path's suffix stands for; raises AudioError for another suffix."""
     form = SOUND_FORMATS.get(path.suffix.lower())
     if form is None:
         raise AudioError(f"{path}: expected a name that ends in {SOUND_SUFFIXES}{at(where)}")
-    if form.container == "M4A" and find_spec("av") is None:
-        raise AudioError(f"{path}: M4A needs the package av{at(where)}: pip install av")
     return form
 
 
 def rate_for(rate: int, rates: Sequence[int]) -> int:
-    """The sampling rate that sound of ``rate`` Hz is written at: the next higher one of ``rates``; any if empty."""
+    """Return the rate (Hz) to write sound of ``rate`` Hz at: the next higher one of ``rates``, or itself if empty."""
     return next((one for one in rates if one >= rate), max(rates, default=rate))
 
 
@@ -182,19 +170,16 @@ def wav_header(sampling_rate: int) -> bytes:
     return b"RIFF" + struct.pack("<I", _UNKNOWN_LENGTH) + b"WAVE" + form + b"data" + struct.pack("<I", _UNKNOWN_LENGTH)
 
 
-def _open_mono(path: Path, *, sampling_rate: int | None, where: str, max_wav_value: float | None) -> Any:
-    """The open `soundfile.SoundFile` of what `load_wav` can read."""
+def _open_mono(path: Path, *, sampling_rate: int | None, where: str) -> soundfile.SoundFile:
+    """Open a file that `load_wav` can read."""
     file = open_wav(path, where=where)
-    scale = FULL_SCALE.get(file.subtype)
     problem = ""
-    if file.format not in CONTAINERS or scale is None:
+    if file.format not in CONTAINERS or file.subtype not in LOSSLESS:
         problem = f"{file.format} file with {file.subtype} samples, expected WAV or FLAC with integer or float samples"
     elif file.channels != 1:
         problem = f"{file.channels} channels, expected 1; mix it down to mono"
     elif sampling_rate is not None and file.samplerate != sampling_rate:
         problem = f"{file.samplerate} Hz, expected {sampling_rate}; resample it or pass --sampling-rate"
-    elif max_wav_value is not None and scale != max_wav_value:
-        problem = f"{file.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
     elif file.frames == 0:
         problem = "no samples"
     if problem:
