@@ -183,7 +183,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
     source, target = tmp_path / "source", tmp_path / "target"
     reasons = {
         "silent.wav": "silent",
-        "click.wav": "0.09 s of sound, expected at least 0.3",
+        "click.wav": "0.05 s of sound, expected at least 0.3",
         "nan.wav": "samples that are not finite numbers",
         "cut.wav": "truncated, it announces more samples than it holds",
         "half.flac": "damaged or truncated",

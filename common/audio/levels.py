@@ -61,7 +61,7 @@ def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
 
 
 def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
-    """Find where ``wave`` (T,) at ``sampling_rate`` Hz sounds, including weak sounds at the ends; None if it is silent."""
+    """Find the part of ``wave`` (T,) at ``sampling_rate`` Hz that isn't silent, weak sounds included; None: all is."""
     if not len(wave):
         return None
     levels = measure_frames(wave, sampling_rate)
