@@ -64,7 +64,9 @@ def test_without_options_training_is_as_published():
     assert [found.optimization.schedule(iteration, 1) for iteration in (1, 900)] == [3e-4, 3e-4]
     assert found.optimization.schedule(5, 11) == pytest.approx(3e-4 * 0.9998**10, rel=1e-12)
     assert found.audio == AudioConfig(22050, 1024, 256, 1024, 80, 0.0, 8000.0)  # as published voices'
-    assert settings("--mel", "published").audio == replace(found.audio, framing="aligned", peak=0.95)
+    assert settings("--framing", "aligned", "--peak", "0.95").audio == replace(
+        found.audio, framing="aligned", peak=0.95
+    )
     assert (found.text, found.adaptable) == (None, ())
     assert config() == PRESETS["v1"] == ModelConfig()
     assert objective()._loss_mel.config == replace(found.audio, framing="aligned", mel_fmax=None)
@@ -80,7 +82,9 @@ def test_rates_fit_the_hop_length_of_other_sampling_rates(
     words = ("--sampling-rate", sampling_rate, "--preset", preset)
     audio, found = settings(*words).audio, config(*words)
     assert (audio.hop_length, audio.mel_fmax, audio.framing, audio.peak) == (hop_length, fmax, "centered", None)
-    assert settings(*words, "--mel", "published").audio == replace(audio, framing="aligned", peak=0.95)
+    assert settings(*words, "--framing", "aligned", "--peak", "0.95").audio == replace(
+        audio, framing="aligned", peak=0.95
+    )
     assert prod(found.upsample_rates) == hop_length
     assert len(found.upsample_rates) == len(PRESETS[preset].upsample_rates)
     assert list(found.upsample_rates) == sorted(found.upsample_rates, reverse=True)
@@ -185,7 +189,7 @@ def test_mels_without_a_description_are_the_published_generators(tmp_path: Path)
     words = ("--input-mels-dir", str(tmp_path))
     assert settings(*words).audio == AudioConfig()
     assert fine_tuning(*words).audio == AudioConfig()
-    assert settings(*words, "--mel", "published").audio == AudioConfig(framing="aligned", peak=0.95)
+    assert settings(*words, "--framing", "aligned", "--peak", "0.95").audio == AudioConfig(framing="aligned", peak=0.95)
     assert fine_tuning(*words, "--peak", "0.9").audio == AudioConfig(peak=0.9)
 
 

@@ -120,9 +120,9 @@ def test_sources_of_a_hifigans_mels_must_agree(corpus: Path, tmp_path: Path):
     save_voice(voice, AudioConfig(), assumed=("n_mels", "mel_fmax"))  # as of a published file that does not record them
     assert audio_of("HiFi-GAN", corpus, *both) == WIDE
     with pytest.raises(OptionError, match=r"framing: 'aligned' \(the options\), 'centered' .*; peak: 0\.95 "):
-        audio_of("HiFi-GAN", corpus, "--for-voice", voice, "--mel", "published")
+        audio_of("HiFi-GAN", corpus, "--for-voice", voice, "--framing", "aligned", "--peak", "0.95")
     describe(corpus, WIDE)
-    assert audio_of("HiFi-GAN", corpus, "--mel", "published") == replace(WIDE, **PUBLISHED_MELS)
+    assert audio_of("HiFi-GAN", corpus, "--framing", "aligned", "--peak", "0.95") == replace(WIDE, **PUBLISHED_MELS)
 
 
 def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Path):
