@@ -110,49 +110,6 @@ def only(monkeypatch: pytest.MonkeyPatch):
     return only
 
 
-@pytest.mark.parametrize(
-    ("language", "code", "text"),
-    [("en", "en", "go the boat"), ("de-at", "de", "go the boat"), ("cmn", "zh", " ".join("Go,theboat."))],
-)
-def test_whisper_gets_16_khz_and_gives_normalized_words_of_its_language(only, language, code, text):
-    only()
-    recognizer = judges.Whisper.load("base", language)
-    (found,) = recognizer.transcribe(torch.ones(22050), sampling_rate=22050)
-    assert found.text == text and recognizer.model.calls == [(16000, code)]
-
-
-def test_long_sounds_are_scored_crop_by_crop(only):
-    only()
-    score = judges.load_distillmos()
-    Opinion.lengths.clear()
-    assert score(torch.arange(1900.0)) == pytest.approx((0 + 300 + 600 + 900) / 4)
-    assert Opinion.lengths == [1000] * 4 and score(torch.arange(5.0)) == 0
-    assert "torchaudio" not in sys.modules or hasattr(sys.modules["torchaudio"], "load")
-
-
-def test_the_parts_of_a_packaged_whisper_are_joined_once(tmp_path, monkeypatch):
-    for number, name in enumerate(judges.PACKAGED, start=1):
-        (tmp_path / name / "data").mkdir(parents=True)
-        (tmp_path / name / "__init__.py").touch()
-        (tmp_path / name / f"data/model.bin.part{number}").write_bytes(bytes([number] * 3))
-    for name in ("config.json", "tokenizer.json", "vocabulary.txt"):
-        (tmp_path / judges.PACKAGED[0] / "data" / name).write_text(name)
-    for name in judges.PACKAGED:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    try:
-        model = judges.join_packaged(tmp_path / "joined") / "model.bin"
-        assert model.read_bytes() == bytes([1, 1, 1, 2, 2, 2]) and (model.parent / "config.json").is_file()
-        before = model.stat().st_ino
-        judges.join_packaged(model.parent)
-        assert model.stat().st_ino == before
-        model.write_bytes(b"cut")
-        assert judges.join_packaged(model.parent) and model.stat().st_size == 6
-    finally:
-        for name in judges.PACKAGED:
-            sys.modules.pop(name, None)
-
-
 @pytest.fixture
 def evaluate(tmp_path: Path, only):
     """Evaluate a vocoder on the lines of a list of two recordings, into tmp_path/out; without judges."""

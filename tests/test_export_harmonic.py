@@ -1,7 +1,5 @@
 """Exported harmonic vocoders make the sound that the checkpoint makes of the same noise."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 import soundfile
 import tiny_voice
 import torch
-from test_export import SPEAKER, VOICE, WITHOUT_TORCH, network
+from test_export import VOICE, network
 from test_harmonic_model import ALIGNED, ODD
 from tiny_harmonic import AUDIO, small_network, speech_mel
 
@@ -81,20 +79,6 @@ def test_inference_speaks_with_a_file_as_with_the_checkpoint(folder: Path, tmp_p
     sounds = [speak(folder, f"harmonic.{kind}", tmp_path / f"{kind}.wav", "--seed", "7") for kind in ("pt", suffix)]
     assert np.abs(sounds[0]).max() > 0.01
     np.testing.assert_allclose(sounds[1], sounds[0], atol=1e-3)
-
-
-def test_the_speaker_without_pytorch_speaks_with_it(folder: Path, tmp_path: Path):
-    text = "hello, {W ER1 L D} again!"
-    words = [str(SPEAKER), "voice.onnx", "harmonic.onnx", text, "-o", str(tmp_path / "own.wav")]
-    run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=folder, capture_output=True, text=True)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    speak(folder, "harmonic.pt", tmp_path / "theirs.wav", "--text", text)
-    waves = [
-        torch.from_numpy(soundfile.read(tmp_path / f"{name}.wav", dtype="float32")[0]) for name in ("own", "theirs")
-    ]
-    assert waves[0].shape == waves[1].shape and waves[1].abs().max() > 0.01
-    mels = [MelExtractor(tiny_voice.AUDIO)(wave[None]) for wave in waves]  # not the samples: its noise is NumPy's
-    assert (mels[0] - mels[1]).abs().mean() < 0.3
 
 
 def test_its_matrix_products_are_quantized(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

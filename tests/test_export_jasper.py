@@ -4,17 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
-import tiny_voice
 import torch
-from test_export import SUFFIXES, VOICE
+from test_export import SUFFIXES
 
 import inference
 from common.errors import OptionError
-from common.evaluation import command as evaluation
 from common.logger import read_log
 from common.recognition.recognizer import load_recognizer
-from common.serving import arguments as serving
-from scripts import checkpoint_tools, evaluate_voice
+from scripts import checkpoint_tools
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +62,3 @@ def test_an_onnx_file_runs_on_the_cpu_also_where_there_is_a_gpu(
     assert heard.text == "mi"
     with pytest.raises(OptionError, match=r"Jasper\.onnx: ONNX files are run on the CPU; leave out --cuda, or give"):
         inference.main(["--jasper", str(folder / "Jasper.onnx"), "-i", str(sung_run / "corpus/2.wav"), "--cuda"])
-
-
-def test_the_server_and_the_evaluation_transcribe_with_exported_files(
-    folder: Path, sung_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    voice = str(tiny_voice.save_voice(tmp_path / "voice.pt", model=VOICE))
-    served = serving.load_models(["--fastpitch", voice, "--jasper", str(folder / "Jasper.onnx")]).recognizer
-    words = ["--output", str(tmp_path), "--jasper", str(folder / "Jasper.onnx"), voice, "griffin-lim", "list.txt"]
-    models = {}
-    monkeypatch.setattr(evaluation, "evaluate", lambda *given, **_: models.update(given[3]))
-    evaluate_voice.main(words)
-    for recognizer in (served, load_recognizer(models["recognizer"], device="cpu")):
-        assert [one.text for one in recognizer.transcribe(sung_run / "corpus/0.wav")] == ["do"]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 from tiny_harmonic import AUDIO, harmonic_objective, parts, small_network
-from tiny_models import HARMONIC, TRAININGS, logged, without_samples
-from tiny_vocoder import TINY, TINY_DISCRIMINATORS, vocoder_engine
+from tiny_models import HARMONIC, logged, without_samples
+from tiny_vocoder import TINY, TINY_DISCRIMINATORS
 
 from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError
@@ -14,7 +14,6 @@ from common.nn.discriminators import build_discriminators
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.objective import Networks
 
-ADVERSARIAL = TRAININGS[-1]
 SWITCH = ["--adversarial", *TINY_DISCRIMINATORS]
 
 
@@ -47,28 +46,6 @@ def test_the_losses_are_hifigans_and_weigh_against_the_mel_loss_as_there():
     assert ratios == pytest.approx([1 / 45] * 2)  # section 2.4 of arXiv:2010.05646, where 2 is in the value
 
 
-def test_each_phase_moves_its_own_networks_alone():
-    made, batch = networks(), parts(2, AUDIO)
-    engine = vocoder_engine(made, harmonic_objective(adversarial=True))
-    last, moved = {}, {}
-
-    def note(moment: str) -> None:
-        """Which networks have other weights or buffers than at the moment before."""
-        now = {name: torch.cat([v.flatten() for v in network.state_dict().values()]) for name, network in made.items()}
-        moved[moment] = {name for name in last if not torch.equal(last[name], now[name])}
-        last.update(now)
-
-    note("start")
-    for phase, optimizer in engine.optimizers.items():
-        optimizer.register_step_pre_hook(lambda *_, phase=phase: note(f"before {phase}"))
-        optimizer.register_step_post_hook(lambda *_, phase=phase: note(phase))
-    terms = engine.step([batch], epoch=1).terms
-    assert moved.pop("before discriminator") == {"msd"}, "by the one power iteration of its spectral norm"
-    expected = {"discriminator": {"mpd", "msd"}, "before harmonic": set(), "harmonic": {"harmonic"}}
-    assert moved == {"start": set(), **expected}
-    assert {"d_loss", "adversarial_loss", "feature_loss", "pitch_loss", "voicing_loss"} < terms.keys()
-
-
 def test_the_discriminators_teach_the_filter_and_not_the_pitch_network():
     made, objective = networks(), harmonic_objective(adversarial=True)
     sums = objective.numerators("harmonic", made, parts(2, AUDIO))
@@ -98,14 +75,3 @@ def test_a_training_without_them_continues_with_new_discriminators(corpora: Path
         HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume")
     with pytest.raises(CheckpointError, match=r"does not fit: discriminators.mpd_periods: \[2, 3\] .*, \[2, 5\] "):
         HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume", "--adversarial", "--mpd-periods", "2", "5")
-
-
-def test_a_new_training_takes_the_vocoders_weights_and_new_discriminators(corpora: Path, tmp_path: Path):
-    with without_samples():
-        assert HARMONIC.train(corpora, tmp_path / "plain", "--epochs", "1") == 0
-        source = HARMONIC.checkpoint(tmp_path / "plain", 1)
-        words = ["--epochs", "1", "--from-checkpoint", str(source), "-lr", "1e-12", "--weight-decay", "0"]
-        assert ADVERSARIAL.train(corpora, tmp_path / "both", *words) == 0
-    theirs, ours = load_checkpoint(source), load_checkpoint(HARMONIC.checkpoint(tmp_path / "both", 1))
-    for key, value in theirs.ema["harmonic"].items():
-        torch.testing.assert_close(ours.networks["harmonic"][key], value, atol=1e-6, rtol=0)

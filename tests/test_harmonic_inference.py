@@ -5,21 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_vocoder import voice_checkpoint
-from tiny_harmonic import AUDIO, save_harmonic, speech_mel, voice_of
+from tiny_harmonic import AUDIO, save_harmonic, voice_of
 from torch import Tensor
 
 import inference
 from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav, save_wav
-from common.checkpoints.loading import open_checkpoint
-from common.config import AudioConfig
 from common.errors import InputError
-from common.precision import Precision
-from common.synthesis.loading import load_vocoder, load_voice
-from common.synthesis.options import SpeakingOptions, VoiceOptions
-from harmonic.arg_parser import InferenceOptions
-from scripts.checkpoint_tools import inspect, strip
 
 N_FRAMES = 100
 
@@ -74,38 +66,3 @@ def test_pitch_that_does_not_fit_is_refused(speak: Callable[..., Tensor]):
         pitch[4] = value
         with pytest.raises(InputError, match=rf"list.tsv:2\): pitch of {value:g} Hz, expected 0 or 30 to 1200"):
             speak(pitch=pitch)
-
-
-def test_the_denoiser_is_refused(speak: Callable[..., Tensor]):
-    with pytest.raises(SystemExit):  # it has no noise of its own
-        speak("--denoising-strength", "0.01")
-
-
-@pytest.mark.parametrize("given", [False, True], ids=["found", "given"])
-def test_pieces_of_a_loaded_vocoder_are_the_whole(checkpoint: Path, given: bool):
-    vocoder = load_vocoder(
-        open_checkpoint(checkpoint, role="vocoder", ema=True),
-        VoiceOptions(SpeakingOptions(seed=1), models={"vocoder": InferenceOptions(mel_corrections=3)}),
-        precision=Precision(),
-    )
-    mel = speech_mel(300)
-    extra = {"pitch": torch.linspace(100, 200, 300)[None]} if given else {}
-    pieces = list(vocoder.stream(mel[0], **extra))
-    assert len(pieces) > 3
-    torch.testing.assert_close(torch.cat(pieces), vocoder.speak(mel, [300], **extra)[0], atol=1e-5, rtol=0)
-
-
-def test_a_voice_speaks_through_it(tmp_path: Path):
-    audio = AudioConfig(n_mels=8)
-    path = save_harmonic(tmp_path / "harmonic.pt", audio)
-    speech = load_voice(voice_checkpoint(tmp_path / "voice.pt", audio), path, device="cpu").speak("hello")
-    assert speech.wave.isfinite().all() and len(speech.wave) == speech.mel.size(1) * audio.hop_length
-
-
-def test_its_checkpoint_is_described_and_stripped(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    inspect([str(checkpoint)])
-    assert "Harmonic" in capsys.readouterr().out
-    strip([str(checkpoint), str(tmp_path / "small.pt"), "--dtype", "bfloat16"])
-    small = open_checkpoint(tmp_path / "small.pt", role="vocoder", ema=True)
-    wave = load_vocoder(small, precision=Precision()).speak(speech_mel(60), [60])[0]
-    assert wave.shape == (60 * 256,) and wave.isfinite().all()

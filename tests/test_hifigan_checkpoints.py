@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import audio_config, group, read_case, read_golden
+from golden_files import group, read_case, read_golden
 from hifigan_goldens import (
     AUTHORS,
     AUTHORS_DISCRIMINATORS,
@@ -29,7 +29,6 @@ from hifigan.config import PRESETS
 from hifigan.model import build_networks
 
 FOLDER = "hifigan/checkpoints"
-NVIDIA_ALONE = checkpoint_with("nvidia", "generator", ema=False)
 NVIDIA_FULL = checkpoint_with("nvidia_full_shapes", "generator")
 AUTHORS_FULL = checkpoint_with("jik876_full_shapes", "generator")
 PAIRS = {NVIDIA_DISCRIMINATORS: NVIDIA, AUTHORS_DISCRIMINATORS: AUTHORS}
@@ -125,39 +124,6 @@ def test_full_size_checkpoints_are_of_the_published_models(folder: Path):
             shapes = {f"{name}.{key}": p.shape for name in names for key, p in networks[name].named_parameters()}
             states = checkpoint.training["optimizers"][phase]["states"]
             assert {key: state["exp_avg"].shape for key, state in states.items()} == shapes
-
-
-def recorded_audio(folder: Path, file: str) -> AudioConfig:
-    """What a file records, or the configuration in its folder, with what none records."""
-    recorded = LAYOUT[file].get("train_setup") or read_golden((folder / file).with_name("config.json"))
-    return audio_config(recorded, framing="aligned", peak=0.95)
-
-
-@pytest.mark.parametrize("file", [NVIDIA, NVIDIA_ALONE, AUTHORS])
-def test_the_audio_contract_is_the_recorded_one(folder: Path, file: str):
-    checkpoint = load_checkpoint(folder / file)
-    assert (checkpoint.model, checkpoint.text) == ("HiFi-GAN", None)
-    assert checkpoint.audio == recorded_audio(folder, file)
-    assert checkpoint.assumed == ("framing", "peak")
-
-
-def test_recorded_audio_is_taken_from_each_layouts_own_names(folder: Path, tmp_path: Path):
-    payload = _payload(folder / NVIDIA)
-    payload["train_setup"] |= {
-        "sampling_rate": 24000,
-        "filter_length": 2048,
-        "win_length": 1200,
-        "mel_fmin": 20.0,
-        "mel_fmax": None,
-    }
-    torch.save(payload, tmp_path / "a.pt")
-    changes = {"sampling_rate": 24000, "filter_length": 2048, "win_length": 1200, "mel_fmin": 20.0, "mel_fmax": None}
-    assert load_checkpoint(tmp_path / "a.pt").audio == replace(recorded_audio(folder, NVIDIA), **changes)
-    values = read_golden(folder / "jik876/config.json")
-    values |= {"sampling_rate": 24000, "n_fft": 2048, "win_size": 1200, "fmin": 20, "fmax": None}
-    (tmp_path / "config.json").write_text(json.dumps(values))
-    found = load_checkpoint(_copy(folder / AUTHORS, tmp_path / "g_1")).audio
-    assert found == replace(recorded_audio(folder, AUTHORS), **changes)
 
 
 def test_what_a_checkpoint_for_inference_does_not_record_is_assumed(folder: Path, expected, tmp_path: Path):

@@ -135,23 +135,6 @@ def test_a_recording_of_exactly_one_segment_is_that_segment(tmp_path: Path):
     assert torch.equal(segment, torch.from_numpy(samples / 32768).float())
 
 
-def test_a_segment_depends_on_seed_epoch_and_index_alone(tmp_path: Path):
-    for name in ("a", "b"):
-        write_ramp(tmp_path / f"{name}.wav", 30000)
-    lines = ["a.wav", "b.wav"]
-
-    def starts(data: HifiganDataset, order: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
-        return {(index, epoch): first_sample(data.draw(index, epoch=epoch).audio[0]) for index, epoch in order}
-
-    order = [(index, epoch) for index in (0, 1) for epoch in range(1, 9)]
-    first = starts(dataset(tmp_path, lines, audio=RAW), order)
-    torch.manual_seed(7)
-    np.random.default_rng(7)
-    assert starts(dataset(tmp_path, lines, audio=RAW), order[::-1]) == first
-    assert starts(dataset(tmp_path, lines, audio=RAW, seed=2), order) != first
-    assert len(set(first.values())) == len(order)  # neither an epoch nor a neighbour gives the same place again
-
-
 def test_a_segment_is_scaled_as_the_complete_recording(tmp_path: Path):
     samples = write_ramp(tmp_path / "a.wav", 9001, top=20000)
     data = dataset(tmp_path, ["a.wav"])
@@ -161,21 +144,6 @@ def test_a_segment_is_scaled_as_the_complete_recording(tmp_path: Path):
         start = round(segment[0].item() / 0.95 * 20000) - 1
         torch.testing.assert_close(segment, scaled[start : start + 2048], atol=1e-6, rtol=0)
     torch.testing.assert_close(data[0].audio[0], scaled[: 9001 // 256 * 256], atol=1e-6, rtol=0)
-
-
-def test_silence_stays_silent(tmp_path: Path):
-    soundfile.write(tmp_path / "a.wav", np.zeros(5000, dtype=np.int16), 22050)
-    data = dataset(tmp_path, ["a.wav"])
-    assert not data.draw(0, epoch=1).audio.any()
-    assert not data[0].audio.any()
-
-
-def test_columns_of_a_text_to_mel_list_do_not_matter(tmp_path: Path):
-    write_ramp(tmp_path / "a.wav", 5000)
-    expected = dataset(tmp_path, ["a.wav"]).draw(0, epoch=1).audio[0]
-    columns = ("some words", "", "some words|anna", "pitch/a.pt", "pitch/a.pt|some words", "pitch/a.pt||0")
-    for rest in (*columns, "pitch/a.pt|some words|anna"):
-        assert torch.equal(dataset(tmp_path, [f"a.wav|{rest}"]).draw(0, epoch=1).audio[0], expected)
 
 
 def counted_mels(folder: Path, name: str, n_frames: int, *, audio: AudioConfig = RAW) -> Tensor:
@@ -235,16 +203,6 @@ def test_batches_hold_each_recordings_own_samples_and_frames(tmp_path: Path):
     assert training.n_frames == 16 and training.audio.shape == (2, 2048) and training.mels.shape == (2, 80, 8)
     plain = dataset(tmp_path, lines, audio=RAW)
     assert plain.collate([plain[0], plain[1]]).mels is None
-
-
-def test_folders_below_the_first_are_kept_for_mels(tmp_path: Path):
-    for speaker, start in (("anna", 0.0), ("bert", 100.0)):
-        write_ramp(tmp_path / "wavs" / speaker / "1.wav", 3000)
-        mel = counted_mels(tmp_path / "mels" / speaker, "1", 11) + start
-        torch.save(mel, tmp_path / "mels" / speaker / "1.pt")
-    lines = ["wavs/anna/1.wav", "wavs/bert/1.wav"]
-    data = dataset(tmp_path, lines, audio=RAW, input_mels_dir=tmp_path / "mels")
-    assert [data[index].mels[0, 0, 0].item() for index in (0, 1)] == [0.0, 100.0]
 
 
 @pytest.fixture

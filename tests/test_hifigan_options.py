@@ -94,13 +94,6 @@ def test_rates_fit_the_hop_length_of_other_sampling_rates(
     build_networks(found, audio, None, inference=True)  # kernel sizes fit these rates
 
 
-def test_kernel_sizes_follow_rates_that_are_given_alone():
-    found = config("--upsample-rates", "16", "16")
-    assert (found.upsample_rates, found.upsample_kernel_sizes) == ((16, 16), (32, 32))
-    odd = config("--upsample-rates", "5", "5", "3", "--hop-length", "75")
-    assert odd.upsample_kernel_sizes == (11, 11, 7)  # rate plus an even number
-
-
 def write_json(folder: Path, **values: object) -> str:
     path = folder / "config.json"
     path.write_text(json.dumps(values))
@@ -118,20 +111,6 @@ def test_the_authors_configuration_describes_their_model_and_recipe(goldens: Pat
     expected = values["learning_rate"] * values["lr_decay"]
     assert found.optimization.schedule(7, 2) == pytest.approx(expected, rel=1e-12)
     assert found.audio == audio_config(values)
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_options_win_over_the_configuration_in_either_order(first: bool, tmp_path: Path):
-    path = write_json(tmp_path, resblock="2", learning_rate=1e-3, upsample_initial_channel=64, hop_size=512)
-    options = "--learning-rate 5e-4 --upsample-initial-channel 96 --hop-length 256 --resblock 1".split()
-    words = ["--hifigan_config", path, *options] if first else [*options, f"--hifigan-config={path}"]
-    found = config(*words)
-    assert (found.resblock, found.upsample_initial_channel) == ("1", 96)
-    assert settings(*words).optimization.schedule(1, 1) == 5e-4
-    assert settings(*words).audio.hop_length == 256
-    alone = settings("--hifigan-config", path)
-    assert (alone.optimization.schedule(1, 1), alone.audio.hop_length) == (1e-3, 512)
-    assert config("--hifigan-config", path).resblock == "2"
 
 
 def test_an_option_that_is_given_its_declared_value_wins_over_the_configuration(tmp_path: Path):
@@ -183,31 +162,6 @@ def test_a_folder_of_mels_says_what_they_are(tmp_path: Path):
     assert tuning.audio == audio
     assert tuning.adaptable == ("framing", "peak")
     assert config(*words, "--segment-size", "8000").n_mel_channels == 40
-
-
-def test_mels_without_a_description_are_the_published_generators(tmp_path: Path):
-    words = ("--input-mels-dir", str(tmp_path))
-    assert settings(*words).audio == AudioConfig()
-    assert fine_tuning(*words).audio == AudioConfig()
-    assert settings(*words, "--framing", "aligned", "--peak", "0.95").audio == AudioConfig(framing="aligned", peak=0.95)
-    assert fine_tuning(*words, "--peak", "0.9").audio == AudioConfig(peak=0.9)
-
-
-def test_the_mel_loss_has_its_own_upper_end():
-    assert objective("--mel-fmax", "7000")._loss_mel.config.mel_fmax is None
-    assert objective("--mel-fmax-loss", "9000")._loss_mel.config.mel_fmax == 9000.0
-
-
-def test_one_pass_for_both_sounds_is_the_default_on_a_gpu():
-    """Options of a machine with a GPU cannot be parsed on one without, so the flag is set by hand."""
-    for words, cuda, expected in (
-        ((), False, False),
-        ((), True, True),
-        (("--concat-fwd",), False, True),
-        (("--no-concat-fwd",), True, False),
-    ):
-        command = read_command(parse_command_line([*REQUIRED, *words, *["--cuda"] * cuda]))
-        assert command.spec.training_setup.set_up(command.options, command.request).options.concat_fwd is expected
 
 
 @pytest.mark.parametrize(("words", "expected"), [((), True), (("--amp", "--no-amp-grouped-conv"), False)])

@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import soundfile
 import torch
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tiny_models import MODELS, Runs, logged
-from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, tiny_networks, train_options
+from tiny_vocoder import ALIGNED, tiny_networks, train_options
 
 import train
 from common.audio.mel import MelExtractor
@@ -53,23 +51,6 @@ def whole_run(runs: Runs, tmp_path: Path) -> Path:
     path = tmp_path / "whole" / "HiFi-GAN_checkpoint_3.pt"
     save_checkpoint(path, replace(load_checkpoint(HIFIGAN.checkpoint(runs.plain, 3)), audio=ALIGNED))
     return path
-
-
-def test_samples_are_shown_at_their_interval(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(HifiganObjective, "examples", EXAMPLES)
-    (tmp_path / "one.txt").write_text((corpus / "val.txt").read_text().splitlines()[0])  # plots take time
-    options = ("--epochs", "3", "--samples-interval", "2", "--validation-interval", "3", "--ema-decay", "0.5")
-    assert run_train(corpus, tmp_path, *options, "-bs", "8", "--validation-files", str(tmp_path / "one.txt")) == 0
-    for subset in ("val", "val_ema"):
-        board = EventAccumulator(str(tmp_path / subset), size_guidance={"images": 0, "audio": 0})
-        board.Reload()
-        tags = board.Tags()
-        assert {tag.split("/")[0] for tag in tags["images"]} == {"utterance"}
-        assert {tag.split("/")[0] for tag in tags["audio"]} == {"audio_recorded", "audio_generated"}
-        shown = {tuple(event.step for event in board.Images(tag)) for tag in tags["images"]}
-        heard = {tuple(event.step for event in board.Audio(tag)) for tag in tags["audio"]}
-        assert shown == heard == {(4, 6)}  # after epoch 2 and the last; 2 updates each
-        assert [event.step for event in board.Scalars("mel_loss")] == [6]
 
 
 def write_mels(corpus: Path, folder: Path, audio: AudioConfig) -> Path:
@@ -170,36 +151,6 @@ def test_without_fine_tuning_a_checkpoint_of_another_framing_is_refused(
         run_train(corpus, tmp_path, *words, "--input-mels-dir", str(centered_mels))
     with pytest.raises(CheckpointError, match=r"peak: 0\.95 .*, 0\.5"):
         run_train(corpus, tmp_path, *words, "--peak", "0.5")
-
-
-def test_a_checkpoint_brings_its_architecture_and_its_mels(corpus: Path, whole_run: Path, tmp_path: Path):
-    words = train_options(corpus, tmp_path, "--checkpoint-path", str(whole_run), "--epochs", "4")
-    start = words.index("-m") + 2
-    del words[start : words.index("--segment-size")]
-    assert not any("mpd" in word or "resblock" in word or "preset" in word for word in words)
-    assert train.main(words) == 0
-    checkpoint = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_4.pt")
-    assert checkpoint.config == TINY
-    assert checkpoint.audio == ALIGNED
-
-
-@pytest.mark.parametrize("rate", [16000, 44100])
-def test_recordings_of_other_sampling_rates_train_by_that_option_alone(rate: int, tmp_path: Path):
-    folder = tmp_path / "data"
-    (folder / "wavs").mkdir(parents=True)
-    tone = 0.5 * torch.sin(torch.arange(12000) * 0.07)
-    for index in range(4):
-        soundfile.write(folder / "wavs" / f"{index}.wav", (tone * (index + 1) / 4).numpy(), rate)
-    lines = "".join(f"wavs/{index}.wav|a tone\n" for index in range(4))
-    for name in ("train", "val"):
-        (folder / f"{name}.txt").write_text(lines)
-    architecture = TINY_OPTIONS[: TINY_OPTIONS.index("--segment-size")]
-    words = ["-d", str(folder), "--training-files", str(folder / "train.txt"), "-o", str(tmp_path / "out")]
-    words += ["--validation-files", str(folder / "val.txt"), *architecture, "--epochs", "1", "-bs", "4"]
-    assert train.main([*words, "--sampling-rate", str(rate)]) == 0
-    checkpoint = load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_1.pt")
-    assert checkpoint.audio.sampling_rate == rate
-    assert logged(tmp_path / "out", "val_mel_loss")[0] > 0
 
 
 # A few channels, segments of a fifth of a second, and a rate that falls soon: what a few hundred updates make of them.

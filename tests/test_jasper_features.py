@@ -133,18 +133,6 @@ def test_the_features_are_what_their_definition_says(n_samples: int, changes: di
     torch.testing.assert_close(out.features[0, :, : expected.size(1)], expected, atol=2e-3, rtol=0)
 
 
-def test_spliced_frames_stand_side_by_side():
-    config = FeatureConfig(normalize="none", pad_align=0)
-    wave = 0.1 * torch.randn(1, 1650, generator=torch.Generator().manual_seed(0))
-    plain = FeatureExtractor(config)(wave, torch.tensor([1650]))
-    spliced = FeatureExtractor(replace(config, frame_splicing=3))(wave, torch.tensor([1650]))
-    assert (int(plain.lengths), int(spliced.lengths), config.n_features) == (11, 4, 64)
-    for index in range(11):
-        row = spliced.features[0, 64 * (index % 3) : 64 * (index % 3 + 1), index // 3]
-        assert torch.equal(row, plain.features[0, :, index])
-    assert not spliced.features[0, 128:, 3].any()
-
-
 SPEC = SpecAugment(freq_masks=2, max_freq=20, time_masks=2, max_time=75)
 
 
@@ -197,13 +185,3 @@ def test_masks_and_dither_of_an_utterance_do_not_depend_on_its_batch():
         alone = augmentation.masked(torch.ones(1, 64, length), lengths[row], draws[row])
         assert torch.equal(alone[0], together[index, :, :length])
         assert torch.equal(augmentation.dithered(torch.zeros(1, 300), draws[row])[0], waves[index, :300])
-
-
-def test_dither_is_noise_of_the_deviation_it_is_given():
-    augmentation = Augmentation(dither=0.02)
-    draws = torch.stack([augmentation.draw(seed=0, epoch=1, index=index) for index in range(4)])
-    noise = augmentation.dithered(torch.zeros(4, 40_000), draws)
-    assert float(noise.std()) == pytest.approx(0.02, rel=0.02) and abs(float(noise.mean())) < 5e-4
-    assert abs(float((noise[0] * noise[1]).mean())) < 1e-5
-    waves = torch.zeros(4, 10)
-    assert Augmentation(dither=0.0).dithered(waves, draws) is waves

@@ -5,18 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from golden_files import read_case
-from tiny_jasper import (
-    CASES,
-    FORMS,
-    NOTHING,
-    SMALL,
-    golden_network,
-    part,
-    small_network,
-    targets,
-    tiny_engine,
-    utterances,
-)
+from tiny_jasper import CASES, FORMS, NOTHING, golden_network, part, small_network, targets, tiny_engine, utterances
 
 from common.recognition.recognizer import error_counts
 from common.training.objective import Networks
@@ -116,17 +105,3 @@ def test_validation_gives_the_loss_and_the_error_rates_of_the_whole_set():
     sums = objective.numerators("jasper", networks, whole)["ctc_loss"]
     assert figures["ctc_loss"] == pytest.approx(float(sums) / 6, rel=1e-5)
     assert objective.total(figures, epoch=1) == figures["ctc_loss"]
-
-
-@torch.no_grad()
-def test_examples_show_what_was_said_and_what_was_heard():
-    network, batch = small_network(), utterances(LENGTHS)
-    examples = JasperObjective(NOTHING).examples({"jasper": network}, batch)
-    network.eval()
-    heard = network.decode(network.infer_waves(batch.waves, batch.wave_lengths))
-    assert [example.name for example in examples] == list(batch.names[:3])
-    for index, example in enumerate(examples):
-        said = network.labels.decode(batch.tokens[index, : int(batch.token_lengths[index])].tolist())
-        assert example.texts == {"reference": said, "recognized": heard[index]}
-        assert len(example.audio["recorded"]) == LENGTHS[index]
-        assert example.mels["features"].shape == (16, -(-LENGTHS[index] // SMALL.features.hop_length))

@@ -11,7 +11,7 @@ import torch
 from common.audio.wav import save_wav
 from common.errors import InputError
 from jasper.config import LABELS
-from jasper.manifest import Entry, manifest_bytes, read_entries, select_entries
+from jasper.manifest import Entry, read_entries, select_entries
 from jasper.waveform import change_speed, load_recording
 from jasper.yaml_config import DatasetSettings
 from scripts.datasets.preprocess_librispeech import main as preprocess
@@ -38,14 +38,6 @@ def test_a_manifest_as_published_is_read(tmp_path: Path):
     paths = (Path("data/clean-wav/a.wav"), Path("data/clean-wav/a-0.9.wav"))
     assert entry == Entry(paths, "a word", f"{tmp_path}/m.json: entry 1", 2.5)
     assert entry.name == f"data/clean-wav/a.wav ({tmp_path}/m.json: entry 1)"
-
-
-def test_what_is_written_as_a_manifest_is_read_again(tmp_path: Path):
-    items = [{"transcript": f"é {number}", "files": [{"fname": f"{number}.wav"}]} for number in range(3)]
-    path = tmp_path / "m.json"
-    path.write_bytes(b"\xef\xbb\xbf" + manifest_bytes(items))
-    assert [entry.transcript for entry in read_entries(path)] == ["é 0", "é 1", "é 2"]
-    assert len(path.read_text().splitlines()) == 5
 
 
 @pytest.mark.parametrize(

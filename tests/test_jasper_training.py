@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from sung_words import RATE, make_sung_corpus, training_options
-from tiny_models import logged, without_samples
+from tiny_models import logged
 
 import train
 from common.audio.wav import save_wav
@@ -25,15 +25,6 @@ def test_it_learns_what_is_sung(sung_run: Path):
     losses = logged(sung_run, "avg_train_loss")
     assert losses[-1] < 0.2 * losses[0]
     assert logged(sung_run, "val_wer")[-1] == 0.0
-
-
-@pytest.mark.parametrize("optimizer", ["lamb", "adam", "adamw"])
-def test_other_optimizers_have_settings_of_their_own(corpus: Path, tmp_path: Path, optimizer: str):
-    extra = ["--optimizer", optimizer, "--epochs", "4", "--warmup-epochs", "0", "--validation-interval", "4"]
-    with without_samples():
-        assert train.main(training_options(corpus, tmp_path, *extra)) == 0
-    losses = logged(tmp_path, "avg_train_loss")
-    assert losses[-1] < 0.5 * losses[0]
 
 
 def dataset(
@@ -73,33 +64,11 @@ def test_copies_of_other_speeds_are_read_as_often_as_the_original_or_not_at_all(
     assert dataset(corpus, "m.json", overrides=overrides[:2])[0].wave_lengths.item() == 2000
 
 
-def test_a_batch_is_padded_and_knows_its_lengths(corpus: Path):
-    data = dataset(corpus)
-    items = [data[0], data[1], data[2]]
-    batch = data.collate(items)
-    assert batch.waves.shape == (3, max(item.wave_lengths.item() for item in items))
-    for row, item in enumerate(items):
-        assert batch.wave_lengths[row] == item.wave_lengths.item()
-        assert torch.equal(batch.waves[row, : item.wave_lengths.item()], item.waves[0])
-        assert not batch.waves[row, item.wave_lengths.item() :].any()
-    assert batch.tokens.tolist() == [[1, 5], [6, 2], [4, 3]] and batch.token_lengths.tolist() == [2, 2, 2]  # do re mi
-    assert batch.draws is None and data.collate([data.draw(0, epoch=1)]).draws is not None
-
-
 def test_batches_of_one_shape_are_padded_to_the_longest_duration(corpus: Path):
     values = ("max_duration=0.4", "pad_to_max_duration=true", "speed_perturbation={p: 1.0, min_rate: 0.5}")
     data = dataset(corpus, overrides=tuple(f"input_train.audio_dataset.{one}" for one in values))
     for epoch in range(4):
         assert data.collate([data.draw(index, epoch=epoch) for index in range(4)]).waves.shape == (4, 3200)
-
-
-def test_a_longest_duration_leaves_utterances_out_of_training_alone(
-    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    extra = ["--epochs", "1", "--max-duration", "0.26", "-bs", "2"]
-    assert train.main(training_options(corpus, tmp_path, *extra)) == 0
-    note = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("note:"))
-    assert "of 24 utterances are left out, as they are not from 0.1 to 0.26 s long" in note
 
 
 @pytest.mark.parametrize(

@@ -184,15 +184,3 @@ def test_filters_and_griffin_lim_are_librosas(config: AudioConfig):
     ours = griffin_lim(mel, config, n_iter=3, seed=3).numpy()
     n_samples = min(len(ours), len(theirs))
     np.testing.assert_allclose(ours[:n_samples], theirs[:n_samples], atol=1e-5)
-
-
-def test_channels_that_stay_silent_are_a_warning():
-    with pytest.warns(UserWarning, match="2 of 80 mel channels stay silent: an FFT of 256 has no bin there"):
-        MelExtractor(AudioConfig(filter_length=256, win_length=256, hop_length=64, mel_fmax=None))
-
-
-def test_griffin_lim_takes_mels_of_any_length():
-    config = SMALL_ALIGNED
-    for n_frames in (1, 2, 5):
-        sound = griffin_lim(torch.full((20, n_frames), -3.0), config, n_iter=4)
-        assert sound.shape == (n_frames * 64,) and sound.isfinite().all()

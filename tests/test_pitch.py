@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import parselmouth
 import pytest
 from golden_files import read_golden
 from safetensors.numpy import load_file
@@ -62,21 +61,6 @@ def test_pitch_of_a_part_of_a_recording_agrees_with_the_original(goldens: Path, 
     for kind in PITCH_KINDS:
         got = pitch_of_kind(kind, pitch, golden[f"{part['clip']}.part.durations"])
         assert np.abs(got - golden[f"{part['clip']}.part.{kind}"]).max() < TOLERANCE
-
-
-@pytest.mark.parametrize("start", [0, 4410.5])
-@pytest.mark.parametrize("end", [28000, 28000.75, 41886.5])
-def test_pitch_of_a_part_that_ends_between_samples_is_that_of_praats_own_part(goldens: Path, start: float, end: float):
-    wave = load_clip(goldens, "LJ001-0002")
-    part = (start / 22050, end / 22050)
-    n_frames = 1 + int(end - start) // 256
-    sound = parselmouth.Sound(wave.astype(np.float64), 22050).extract_part(*part)
-    track = sound.to_pitch(time_step=(part[1] - part[0]) / (n_frames + 3), pitch_floor=75, pitch_ceiling=600)
-    wanted = np.zeros(n_frames)
-    values = track.selected_array["frequency"][:n_frames]
-    wanted[: len(values)] = values
-    assert (wanted > 0).sum() > 50
-    assert np.abs(estimate_pitch(wave, CONFIG, n_frames=n_frames, part=part) - wanted).max() < TOLERANCE
 
 
 @pytest.mark.parametrize("kind", PITCH_KINDS)

@@ -22,7 +22,6 @@ from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.precision import Precision
-from common.recognition.command import time_figures
 from common.recognition.recognizer import Recognizer, SpeechItem, load_recognizer
 from common.registry import get_model
 from jasper.arg_parser import InferenceOptions
@@ -121,15 +120,6 @@ def test_logits_are_saved_in_the_lists_order_and_decode_to_the_transcripts(trans
         assert network.decode(JasperOutput(values[None], torch.tensor([len(values)]))) == [line.rpartition("|")[2]]
 
 
-def test_the_originals_names_of_inputs_add_up(sung_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
-    corpus = sung_run / "corpus"
-    (tmp_path / "list.txt").write_text(f"{corpus}/1.wav\n{corpus}/2.wav\n")
-    words = ["--transcribe_wav", str(corpus / "0.wav"), "--transcribe_filelist", str(tmp_path / "list.txt")]
-    assert inference.main(["--jasper", str(sung_run / "Jasper_checkpoint_40.pt"), *words]) == 0
-    lines = capsys.readouterr().out.splitlines()[:3]
-    assert lines == [f"{corpus}/{index}.wav|{word}" for index, word in enumerate(("do", "re", "mi"))]
-
-
 def test_measuring_alone_runs_as_many_batches_as_asked(transcribe, tmp_path: Path):
     log = tmp_path / "log.json"
     options = ["--iterations", "5", "--warmup-steps", "2", "-bs", "2", "--max-duration", "0.5", "--pad-to-max-duration"]
@@ -185,12 +175,6 @@ def test_batches_are_length_bucketed_and_texts_come_in_the_lists_order():
     assert sum(high - low for low, high in seen) < 300  # 1650 and more in any order
     measured, heard = recognizer.measure(made_up_speech(lengths[:5]), iterations=7, warmup_steps=2)
     assert len(measured) == 7 and len(seen) == 50 + 9 and len(heard) in (12, 13)
-
-
-def test_percentiles_and_throughput_are_those_of_the_batches():
-    figures = time_figures([float(value) for value in range(1, 102)], n_utterances=202, duration=10302.0)
-    assert figures["avg_latency"] == 51 and figures["90%_latency"] == 91 and figures["99%_latency"] == 100
-    assert figures["avg_sequences/s"] == pytest.approx(202 / 5151) and figures["avg_RTF"] == 2.0
 
 
 def test_an_output_of_another_kind_is_refused():

@@ -141,12 +141,3 @@ def test_a_request_may_ask_for_the_given_pitch(served: SimpleNamespace, voice: V
     assert torch.equal(waves[None], waves["mel"])
     assert cents_off(waves["voice"], torch.full((len(waves["voice"]) // 256,), 180.0)) < 10
     torch.testing.assert_close(waves["voice"], voice.speak(table).wave.clamp(-1, 1), atol=1e-4, rtol=0)
-
-
-def test_a_request_of_another_vocoder_is_answered_in_one_line(folder: Path):
-    words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "hifigan.pt")]
-    models = tiny_served.load_models(words)
-    with tiny_served.serving(Service(models, limits=Limits())) as address:
-        answer = httpx.post(f"{address}/v1/audio/speech", json={"input": "a", "vocoder_pitch": "voice"})
-        assert (answer.status_code, answer.json()["error"]["param"]) == (400, "vocoder_pitch")
-        assert httpx.get(f"{address}/v1/voices").json()["data"][0]["vocoder_pitch"] is None
