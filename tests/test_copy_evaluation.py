@@ -156,19 +156,6 @@ def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, 
     assert results(tmp_path)["utterances"] == found["utterances"]
 
 
-def test_whisper_hears_a_voice_too_whose_options_stand_between_its_words(evaluate, only, tmp_path, capsys):
-    only("faster_whisper", "distillmos", "resemblyzer")
-    voice = make_checkpoints(tmp_path).voice
-    options = ("--pace", "0.9", "griffin-lim", "--griffin-lim-iters", "2")
-    assert evaluate(*options, vocoder=voice, lines=("a|G. on|Go on.", "b|2|Two.")) == 0
-    said = capsys.readouterr().out
-    assert "without" not in said and "Whisper base, language en" in said
-    assert results(tmp_path)["settings"]["generator"] == str(voice)
-    first, second = results(tmp_path)["utterances"]
-    assert (first["reference"], second["reference"]) == ("go on", "two")  # of LJSpeech's metadata
-    assert first["wer"] == first["beside"]["recording"]["wer"] == 1 and first["mcd_db"] > 0
-
-
 def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path, capsys):
     assert evaluate(vocoder="griffin-lim") == 0
     note, *lines = capsys.readouterr().out.splitlines()

@@ -279,23 +279,6 @@ def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, 
     np.testing.assert_allclose(made[0], expected[0], atol=4e-5)
 
 
-def test_the_speaker_without_pytorch_reads_text_of_a_voice_of_espeaks_phones(tmp_path: Path):
-    text = "The church's roses: 5, 'so', well, {h ə l ˈoʊ}, \"go\": wait,"
-    config = TextConfig("phone", "espeak", (), speakers=("ann", "bob"), g2p="espeak", g2p_language="en-gb")
-    model = tiny_voice.with_symbols(len(tiny_voice.symbols_of(config)))
-    tiny_voice.save_voice(tmp_path / "voice.pt", text=config, model=model)
-    tiny_voice.save_vocoder(tmp_path / "vocoder.pt")
-    for name in ("voice", "vocoder"):
-        checkpoint_tools.export([str(tmp_path / f"{name}.pt")])
-    words = [str(SPEAKER), "voice.onnx", "vocoder.onnx", text, "-o", "own.wav"]
-    run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=tmp_path, capture_output=True, text=True)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
-    models = ["--fastpitch", str(tmp_path / "voice.pt"), "--hifigan", str(tmp_path / "vocoder.pt")]
-    assert inference.main([*models, "--text", text, "-o", str(tmp_path / "theirs.wav")]) == 0
-    made, expected = (soundfile.read(tmp_path / f"{name}.wav")[0] for name in ("own", "theirs"))
-    np.testing.assert_allclose(made, expected, atol=4e-5)
-
-
 @pytest.mark.parametrize("text", [phrase.text for phrase in read_phrases(ROOT / "phrases/devset10.tsv")] + ["$3.50!"])
 def test_the_speaker_writes_texts_out_where_the_toolkit_is_there(text: str):
     config = TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak")

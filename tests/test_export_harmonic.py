@@ -12,7 +12,6 @@ from test_harmonic_model import ALIGNED, ODD
 from tiny_harmonic import AUDIO, small_network, speech_mel
 
 import inference
-from common.audio.mel import MelExtractor
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig
 from common.errors import OptionError
@@ -79,16 +78,6 @@ def test_inference_speaks_with_a_file_as_with_the_checkpoint(folder: Path, tmp_p
     sounds = [speak(folder, f"harmonic.{kind}", tmp_path / f"{kind}.wav", "--seed", "7") for kind in ("pt", suffix)]
     assert np.abs(sounds[0]).max() > 0.01
     np.testing.assert_allclose(sounds[1], sounds[0], atol=1e-3)
-
-
-def test_its_matrix_products_are_quantized(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    target = tmp_path / "a.onnx"
-    checkpoint_tools.export([str(folder / "harmonic.pt"), "--quantize", "int8", "-o", str(target)])
-    assert "int8, mean mel distance from PyTorch " in capsys.readouterr().out
-    mel = speech_mel(60, tiny_voice.AUDIO)
-    waves = [network(path).infer(mel) for path in (target, folder / "harmonic.pt")]
-    mels = [MelExtractor(tiny_voice.AUDIO)(wave) for wave in waves]
-    assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
 
 
 def test_other_corrections_are_refused_and_a_pitch_that_is_not_taken_is_pointed_out(

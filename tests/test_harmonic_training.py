@@ -1,7 +1,6 @@
 """What the harmonic vocoder learns from: segments, their pitch, its losses, its schedule, and lists it refuses."""
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from common.data.recordings import SILENCE
 from common.errors import InputError, OptionError
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance
-from harmonic.training_setup import cosine_schedule
 
 RATE = 22050  # Hz
 SOUND_WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0}
@@ -184,13 +182,6 @@ def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
     (sums["pitch_loss"] + sums["voicing_loss"]).backward()
     assert all(torch.equal(old, one.grad) for old, one in zip(before, network.filter.parameters()))
     assert all(parameter.grad.abs().max() > 0 for parameter in network.pitch.parameters())
-
-
-def test_the_learning_rate_warms_up_and_falls_along_a_cosine():
-    rate = cosine_schedule(1e-3, n_epochs=1050)
-    assert rate(1, 1) == pytest.approx(2e-5) and rate(50, 1) == pytest.approx(1e-3)
-    assert rate(550, 1) == pytest.approx(0.505e-3) and rate(1050, 1) == pytest.approx(1e-5)
-    assert math.isfinite(cosine_schedule(1e-3, n_epochs=10)(10, 1))
 
 
 def test_a_network_learns_pitch_and_sound_of_a_few_recordings(tmp_path: Path):

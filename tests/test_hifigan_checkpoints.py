@@ -80,17 +80,6 @@ def _same(first: object, second: object) -> bool:
     return type(first) is type(second) and first == second
 
 
-def test_ema_weights_speak_as_stored(folder: Path, expected):
-    checkpoint = load_checkpoint(folder / NVIDIA)
-    _assert_speaks(checkpoint, expected, "nvidia_gen_ema", ema=True)
-    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
-    assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
-    for name in ("mpd", "msd"):
-        assert _same(checkpoint.ema[name], discriminators[f"{name}_ema"])
-    inference = load_checkpoint(folder / NVIDIA, training=False)
-    assert _same(inference.ema, {"generator": checkpoint.ema["generator"]})
-
-
 @pytest.mark.parametrize(("file", "layout"), [(NVIDIA, "nvidia"), (AUTHORS, "jik876")])
 @torch.no_grad()
 def test_published_discriminators_score_as_their_authors_code(
@@ -167,27 +156,6 @@ def test_optimizer_state_goes_to_the_parameters_it_was_of(goldens: Path, folder:
         stored = payload[f"optim_{phase[0]}"]["state"]
         for index, state in enumerate(optimizers[phase]["states"].values()):
             assert _same(state, stored[index])
-
-
-def test_optimizer_state_of_older_versions_is_read(folder: Path, tmp_path: Path):
-    """Steps as plain numbers, as torch had them; one for all parameters, as apex has; parameters by address."""
-    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
-    first, second = discriminators["optim_g"], discriminators["optim_d"]
-    for state in first["state"].values():
-        state["step"] = int(state["step"])
-    for state in second["state"].values():
-        del state["step"]
-    group = {key: second["param_groups"][0][key] for key in ("lr", "betas", "eps", "weight_decay")}
-    addresses = [9000 - 8 * index for index in second["state"]]
-    second["state"] = dict(zip(addresses, second["state"].values(), strict=True))
-    second["param_groups"] = [group | {"step": 2, "bias_correction": True, "params": addresses}]
-    torch.save(discriminators, tmp_path / NVIDIA_PAIR)
-    original = load_checkpoint(folder / NVIDIA).training["optimizers"]
-    read = load_checkpoint(path).training["optimizers"]
-    for phase in ("generator", "discriminator"):
-        assert _same(read[phase]["states"], original[phase]["states"])
-    assert "bias_correction" not in read["discriminator"]["settings"]
 
 
 def test_loss_scales_of_mixed_precision_are_kept(folder: Path, tmp_path: Path):

@@ -128,13 +128,6 @@ def test_segments_begin_anywhere_the_last_place_included(tmp_path: Path):
     assert set(starts) == set(range(6))  # 0 and 2053 - 2048 both count
 
 
-def test_a_recording_of_exactly_one_segment_is_that_segment(tmp_path: Path):
-    """The original fails on it."""
-    samples = write_ramp(tmp_path / "a.wav", 2048)
-    segment = dataset(tmp_path, ["a.wav"], audio=RAW).draw(0, epoch=1).audio[0]
-    assert torch.equal(segment, torch.from_numpy(samples / 32768).float())
-
-
 def test_a_segment_is_scaled_as_the_complete_recording(tmp_path: Path):
     samples = write_ramp(tmp_path / "a.wav", 9001, top=20000)
     data = dataset(tmp_path, ["a.wav"])
@@ -184,25 +177,6 @@ def test_a_recording_shorter_than_a_segment_is_followed_by_silence(tmp_path: Pat
     assert item.mels.shape == (1, 80, 8)
     assert (item.mels[0, :, 3:] == SILENCE).all()
     assert pytest.approx(MelExtractor(CENTERED)(torch.zeros(1, 4096)).max().item()) == SILENCE
-
-
-def test_batches_hold_each_recordings_own_samples_and_frames(tmp_path: Path):
-    for name, n_samples in (("a", 3000), ("b", 5000)):
-        write_ramp(tmp_path / "wavs" / f"{name}.wav", n_samples)
-        counted_mels(tmp_path / "mels", name, n_samples // 256)
-    lines = ["wavs/a.wav", "wavs/b.wav"]
-    data = dataset(tmp_path, lines, audio=RAW, input_mels_dir=tmp_path / "mels")
-    batch = data.collate([data[0], data[1]])
-    assert batch.names == (f"wavs/a.wav ({tmp_path}/list.txt:1)", f"wavs/b.wav ({tmp_path}/list.txt:2)")
-    assert batch.audio_lengths.tolist() == [11 * 256, 19 * 256]
-    assert batch.mel_lengths.tolist() == [11, 19] and batch.n_frames == 30
-    assert batch.audio.shape == (2, 19 * 256) and not batch.audio[0, 11 * 256 :].any()
-    assert batch.mels.shape == (2, 80, 19)
-    assert batch.mels[1, 0].tolist() == list(range(19))
-    training = data.collate([data.draw(index, epoch=1) for index in (0, 1)])
-    assert training.n_frames == 16 and training.audio.shape == (2, 2048) and training.mels.shape == (2, 80, 8)
-    plain = dataset(tmp_path, lines, audio=RAW)
-    assert plain.collate([plain[0], plain[1]]).mels is None
 
 
 @pytest.fixture

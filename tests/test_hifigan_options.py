@@ -64,7 +64,6 @@ def test_without_options_training_is_as_published():
     assert [found.optimization.schedule(iteration, 1) for iteration in (1, 900)] == [3e-4, 3e-4]
     assert found.optimization.schedule(5, 11) == pytest.approx(3e-4 * 0.9998**10, rel=1e-12)
     assert found.audio == AudioConfig(22050, 1024, 256, 1024, 80, 0.0, 8000.0)  # as published voices'
-    assert settings("--framing", "aligned", "--peak", "0.95").audio == replace(
         found.audio, framing="aligned", peak=0.95
     )
     assert (found.text, found.adaptable) == (None, ())
@@ -82,7 +81,6 @@ def test_rates_fit_the_hop_length_of_other_sampling_rates(
     words = ("--sampling-rate", sampling_rate, "--preset", preset)
     audio, found = settings(*words).audio, config(*words)
     assert (audio.hop_length, audio.mel_fmax, audio.framing, audio.peak) == (hop_length, fmax, "centered", None)
-    assert settings(*words, "--framing", "aligned", "--peak", "0.95").audio == replace(
         audio, framing="aligned", peak=0.95
     )
     assert prod(found.upsample_rates) == hop_length
@@ -113,10 +111,6 @@ def test_the_authors_configuration_describes_their_model_and_recipe(goldens: Pat
     assert found.audio == audio_config(values)
 
 
-def test_an_option_that_is_given_its_declared_value_wins_over_the_configuration(tmp_path: Path):
-    path = write_json(tmp_path, learning_rate=2e-4, batch_size=5, seed=7)
-    args = parse("--hifigan-config", path, "-lr", "3e-4", "--batch_size=16")
-    assert (args.learning_rate, args.batch_size, args.seed) == (3e-4, 16, 7)
 
 
 @pytest.mark.parametrize(
@@ -154,14 +148,6 @@ def describe(folder: Path, audio: AudioConfig) -> str:
     return str(folder)
 
 
-def test_a_folder_of_mels_says_what_they_are(tmp_path: Path):
-    audio = AudioConfig(16000, 1024, 200, 800, 40, 0.0, 7600.0)
-    words = ("--input-mels-dir", describe(tmp_path / "mels", audio))
-    assert settings(*words, "--segment-size", "8000").audio == audio
-    tuning = fine_tuning(*words, "--segment-size", "8000")
-    assert tuning.audio == audio
-    assert tuning.adaptable == ("framing", "peak")
-    assert config(*words, "--segment-size", "8000").n_mel_channels == 40
 
 
 @pytest.mark.parametrize(("words", "expected"), [((), True), (("--amp", "--no-amp-grouped-conv"), False)])

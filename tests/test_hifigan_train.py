@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from tiny_models import MODELS, Runs, logged
-from tiny_vocoder import ALIGNED, tiny_networks, train_options
+from tiny_vocoder import ALIGNED, train_options
 
 import train
 from common.audio.mel import MelExtractor
@@ -16,7 +16,6 @@ from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import save_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
-from common.errors import CheckpointError, InputError
 from hifigan.loss_function import HifiganObjective
 
 EXAMPLES = HifiganObjective.examples
@@ -100,57 +99,6 @@ def test_fine_tuning_resumes_from_a_trained_vocoder(
     rates = logged(tmp_path, "train_lrate_generator")
     assert rates == pytest.approx([9e-4 * 0.9998**3] * 4, rel=1e-9)
     assert run_train(corpus, tmp_path, *words[:3], "--resume", "--epochs", "5") == 0
-
-
-@pytest.fixture
-def generator_only(whole_run: Path, tmp_path: Path) -> Path:
-    """What is published of a vocoder: the generator alone, without training state."""
-    full = load_checkpoint(whole_run)
-    path = tmp_path / "published.pt"
-    save_checkpoint(path, replace(full, networks={"generator": full.networks["generator"]}, ema=None, training=None))
-    return path
-
-
-def test_fine_tuning_of_a_generator_alone_begins_new_discriminators_and_says_so(
-    corpus: Path, centered_mels: Path, generator_only: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    words = ("--fine-tuning", "--input-mels-dir", str(centered_mels), "--checkpoint-path", str(generator_only))
-    assert run_train(corpus, tmp_path / "out", *words, "--epochs", "1", "-lr", "1e-9", "--weight-decay", "0") == 0
-    out = capsys.readouterr().out
-    assert "published.pt holds the generator alone: mpd and msd begin with new weights" in out
-    assert "from the weights of" in out
-    tuned, given = load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_1.pt"), load_checkpoint(generator_only)
-    for key, value in given.networks["generator"].items():
-        torch.testing.assert_close(tuned.networks["generator"][key], value, atol=1e-6, rtol=0)
-    initial = tiny_networks(seed=1234)["mpd"].state_dict()
-    for key, value in initial.items():
-        torch.testing.assert_close(tuned.networks["mpd"][key], value, atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("audio", "message"),
-    [
-        (AudioConfig(mel_fmax=7600.0), r"mel_fmax: 8000\.0 .*, 7600\.0 \(these options and data\)"),
-        (AudioConfig(hop_length=128), r"--upsample-rates 8 8 4 multiply to 256, expected the hop, 128"),
-    ],
-)
-def test_fine_tuning_may_not_change_the_mels_or_the_hop(
-    audio: AudioConfig, message: str, corpus: Path, whole_run: Path, tmp_path: Path
-):
-    mels = write_mels(corpus, tmp_path / "mels", audio)
-    words = ("--fine-tuning", "--input-mels-dir", str(mels), "--checkpoint-path", str(whole_run), "--epochs", "9")
-    with pytest.raises(InputError, match=message):
-        run_train(corpus, tmp_path / "out", *words)
-
-
-def test_without_fine_tuning_a_checkpoint_of_another_framing_is_refused(
-    corpus: Path, whole_run: Path, centered_mels: Path, tmp_path: Path
-):
-    words = ("--checkpoint-path", str(whole_run), "--epochs", "9")
-    with pytest.raises(CheckpointError, match=r"framing: 'aligned' .*, 'centered' .*; peak: 0\.95 .*, None"):
-        run_train(corpus, tmp_path, *words, "--input-mels-dir", str(centered_mels))
-    with pytest.raises(CheckpointError, match=r"peak: 0\.95 .*, 0\.5"):
-        run_train(corpus, tmp_path, *words, "--peak", "0.5")
 
 
 # A few channels, segments of a fifth of a second, and a rate that falls soon: what a few hundred updates make of them.

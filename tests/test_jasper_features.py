@@ -1,4 +1,4 @@
-"""Jasper's features agree with the published ones, clip by clip, and masks and dither come from draws alone."""
+"""Jasper's features agree with the published ones, clip by clip, and its masks are as frequent."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -133,12 +133,11 @@ def test_the_features_are_what_their_definition_says(n_samples: int, changes: di
     torch.testing.assert_close(out.features[0, :, : expected.size(1)], expected, atol=2e-3, rtol=0)
 
 
-SPEC = SpecAugment(freq_masks=2, max_freq=20, time_masks=2, max_time=75)
-
-
-def masks_of(kind: SpecAugment | CutoutAugment, count: int, n_bands: int, n_frames: int) -> Tensor:
-    draws = torch.rand(count, kind.n_draws, generator=torch.Generator().manual_seed(0))
-    return kind.mask(n_bands, n_frames, torch.full((count,), n_frames), draws)
+def masks_of(count: int, n_bands: int, n_frames: int, **kinds: SpecAugment | CutoutAugment) -> Tensor:
+    augmentation = Augmentation(**kinds)
+    draws = torch.rand(count, augmentation.n_draws, generator=torch.Generator().manual_seed(0))
+    ones = torch.ones(count, n_bands, n_frames)
+    return augmentation.masked(ones, torch.full((count,), n_frames), draws) == 0
 
 
 def assert_masked(found: Tensor, facts: dict, name: str) -> None:
@@ -152,12 +151,12 @@ def test_masks_are_as_often_where_they_are_in_the_original(goldens: Path):
     facts = read_golden(goldens / "jasper/augmentation.json")
     spec = facts["spec_augment"]
     n_masks, n_bands, n_frames = spec["input_shape"]
-    mask = masks_of(SpecAugment(**spec["parameters"]), n_masks, n_bands, n_frames)
+    mask = masks_of(n_masks, n_bands, n_frames, spec_augment=SpecAugment(**spec["parameters"]))
     assert float(mask.float().mean()) == pytest.approx(spec["masked_fraction"], abs=0.01)
     assert_masked(mask.all(dim=2).float().mean(dim=0), spec, "freq_bin_mask_probability")
     assert_masked(mask.all(dim=1).float().mean(dim=0), spec, "time_frame_mask_probability")
     cutout = facts["cutout_augment"]
-    mask = masks_of(CutoutAugment(**cutout["parameters"]), 2000, n_bands, n_frames).float()
+    mask = masks_of(2000, n_bands, n_frames, cutout_augment=CutoutAugment(**cutout["parameters"])).float()
     assert float(mask.mean()) == pytest.approx(cutout["masked_fraction"], abs=0.01)
     assert_masked(mask.mean(dim=(0, 2)), cutout, "freq_bin_mask_probability")
 
@@ -166,7 +165,8 @@ def test_a_masks_width_is_any_with_equal_chance_and_the_last_band_stays(goldens:
     facts = read_golden(goldens / "jasper/augmentation.json", "spec_augment")
     (histogram,) = (v for key, v in facts["single_freq_mask"].items() if key.startswith("width_histogram_0_to_"))
     n_masks, n_bands, _ = facts["input_shape"]
-    mask = masks_of(SpecAugment(freq_masks=1, max_freq=len(histogram) - 1), n_masks, n_bands, 3)[:, :, 0]
+    one = SpecAugment(freq_masks=1, max_freq=len(histogram) - 1)
+    mask = masks_of(n_masks, n_bands, 3, spec_augment=one)[:, :, 0]
     found = torch.bincount(mask.sum(dim=1), minlength=len(histogram))
     assert len(found) == len(histogram)
     expected = n_masks / len(histogram)
@@ -174,14 +174,13 @@ def test_a_masks_width_is_any_with_equal_chance_and_the_last_band_stays(goldens:
     assert not mask[:, -1].any() and mask[:, -2].any() and mask[:, 0].any()
 
 
-def test_masks_and_dither_of_an_utterance_do_not_depend_on_its_batch():
-    augmentation = Augmentation(dither=0.01, spec_augment=SPEC, cutout_augment=CutoutAugment(masks=2))
-    draws = torch.stack([augmentation.draw(seed=3, epoch=2, index=index) for index in range(3)])
+def test_masks_of_an_utterance_do_not_depend_on_its_batch():
+    spec = SpecAugment(freq_masks=2, max_freq=20, time_masks=2, max_time=75)
+    augmentation = Augmentation(spec_augment=spec, cutout_augment=CutoutAugment(masks=2))
+    draws = torch.rand(3, augmentation.n_draws, generator=torch.Generator().manual_seed(0))
     lengths = torch.tensor([120, 80, 40])
     together = augmentation.masked(torch.ones(3, 64, 120), lengths, draws)
-    waves = augmentation.dithered(torch.zeros(3, 500), draws)
     for index, length in enumerate(lengths.tolist()):
         row = slice(index, index + 1)
         alone = augmentation.masked(torch.ones(1, 64, length), lengths[row], draws[row])
         assert torch.equal(alone[0], together[index, :, :length])
-        assert torch.equal(augmentation.dithered(torch.zeros(1, 300), draws[row])[0], waves[index, :300])

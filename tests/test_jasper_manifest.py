@@ -82,9 +82,6 @@ def test_lists_folders_and_files_are_read_too(tmp_path: Path):
         ("a.wav", "doctor x", f"{corpus}/metadata.csv:1"),
         ("b.wav", "only one", f"{corpus}/metadata.csv:3"),
     ]
-    (corpus / "wavs/b.wav").rename(corpus / "wavs/b.flac")
-    assert [entry.paths[0].name for entry in read_entries(corpus)] == ["a.wav", "b.flac"]
-    (corpus / "wavs/b.flac").rename(corpus / "wavs/b.wav")
     folder = read_entries(corpus / "wavs")
     assert [(entry.paths[0].name, entry.transcript) for entry in folder] == [("a.wav", None), ("b.wav", None)]
     (one,) = read_entries(corpus / "wavs" / "a.wav")
@@ -110,7 +107,7 @@ def test_utterances_that_are_too_short_or_long_are_left_out_with_a_note(tmp_path
         add_wav(tmp_path / f"{name}.wav", seconds=seconds, rate=8000)
     entries = select(tmp_path, min_duration=0.1, max_duration=1.0)
     assert [(entry.paths[0].name, entry.duration) for entry in entries] == [("b.wav", 0.5)]
-    assert "2 of 3 utterances are left out, as they are not from 0.1 to 1 s long" in capsys.readouterr().out
+    assert "2 of 3 utterances are skipped" in capsys.readouterr().out
     assert len(load_recording(entries[0].paths[0], sampling_rate=RATE, trim=True)) == RATE // 2
     with pytest.raises(InputError, match="none of 3 utterances is from 5 to 6 s long"):
         select(tmp_path, min_duration=5.0, max_duration=6.0)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from golden_files import group, read_golden
 from safetensors.torch import load_file
-from tiny_jasper import CASES, FORMS, golden_network, lively, small_network, utterances
+from tiny_jasper import CASES, FORMS, golden_network, lively
 from torch import nn
 
 from jasper.model import Jasper
@@ -78,15 +78,3 @@ def test_folding_batch_norm_changes_nothing_that_is_heard(folder: Path, form: st
     expected = network.infer(tensors["input.x0"], tensors["input.lens0"])
     found = folded.infer(tensors["input.x0"], tensors["input.lens0"])
     torch.testing.assert_close(found.log_probs, expected.log_probs, atol=5e-5, rtol=0)
-
-
-def test_transcribing_goes_from_waves_to_text_and_takes_leading_silence():
-    network = small_network()
-    batch = utterances([4000, 2411])
-    plain = network.decode(network.infer_waves(batch.waves, batch.wave_lengths))
-    alone = network.decode(network.infer_waves(batch.waves[1:, :2411], batch.wave_lengths[1:]))
-    assert len(plain) == 2 and any(plain) and alone == plain[1:]
-    heard = network.features(batch.waves, batch.wave_lengths)
-    padded = nn.functional.pad(heard.features, (16, 0))
-    led = network.infer_waves(batch.waves, batch.wave_lengths, pad_leading=16)
-    assert network.decode(led) == network.decode(network.infer(padded, heard.lengths + 16))

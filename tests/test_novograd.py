@@ -47,13 +47,3 @@ def test_the_rates_of_updates_are_the_published_tables_and_not_one_step_late(fol
         rate = jasper_schedule(options, given["initial_lr"], n_epochs=given["num_epochs"])
         for step, epoch, expected in table["rows"]:
             assert rate(step, epoch, given["steps_per_epoch"]) == pytest.approx(expected, rel=1e-12)
-
-
-def test_the_polynomial_policy_falls_from_the_full_rate_to_the_least():
-    options = TrainingOptions(lr_policy="polynomial", warmup_epochs=1, hold_epochs=1, min_lr=0.001)
-    rate = jasper_schedule(options, 0.01, n_epochs=4)
-    steps = [(1, 1), (10, 1), (20, 2), (30, 3), (40, 4), (50, 5)]
-    expected = [0.01 * 2 / 11, 0.01, 0.01, 0.001 + 0.009 * 0.25, 0.001, 0.001]
-    assert [rate(*step, 10) for step in steps] == pytest.approx(expected, rel=1e-12)
-    falling = [rate(step, 3, 10) for step in range(20, 41)]
-    assert falling == sorted(falling, reverse=True) and len(set(falling)) == 21

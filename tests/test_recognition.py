@@ -68,7 +68,7 @@ def test_folders_files_and_several_inputs_are_transcribed(transcribe, sung_run: 
     assert len(transcribe("0.wav", "-i", str(corpus / "1.wav"), str(corpus / "val.txt"), "--quiet")) == 2
 
 
-def test_transcripts_are_saved_as_json_and_as_a_table(transcribe, sung_run: Path, tmp_path: Path):
+def test_transcripts_are_saved_as_json(transcribe, sung_run: Path, tmp_path: Path):
     corpus = sung_run / "corpus"
     (tmp_path / "list.txt").write_text("0.wav|Do!\n1.wav|re do\n")
     transcribe(tmp_path / "list.txt", "-o", str(tmp_path / "out.json"))
@@ -77,10 +77,6 @@ def test_transcripts_are_saved_as_json_and_as_a_table(transcribe, sung_run: Path
     assert (first["wav"], first["text"], first["reference"], first["wer"]) == (f"{corpus}/0.wav", "do", "do", 0.0)
     assert (second["text"], second["reference"], second["wer"]) == ("re", "re do", 0.5)
     assert saved["figures"]["words"] == 3 and saved["figures"]["wer"] == pytest.approx(1 / 3)
-    transcribe(corpus / "0.wav", "-o", str(tmp_path / "out.tsv"))
-    header, row = (line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines())
-    assert header == ["wav", "text", "reference", "duration", "wer", "cer"]
-    assert row[:3] == [f"{corpus}/0.wav", "do", ""] and float(row[3]) > 0.1 and row[4:] == ["", ""]
 
 
 def test_the_originals_command_line_transcribes_writes_predictions_and_logs(transcribe, sung_run: Path, tmp_path: Path):
@@ -92,9 +88,7 @@ def test_the_originals_command_line_transcribes_writes_predictions_and_logs(tran
     assert transcribe("val.txt", "--steps", "3")[0].startswith("latency of a batch ")
 
 
-def test_a_yaml_file_says_how_recordings_are_read_and_must_be_the_checkpoints(
-    transcribe, sung_run: Path, tmp_path: Path
-):
+def test_a_yaml_file_says_how_recordings_are_read(sung_run: Path, tmp_path: Path):
     config = yaml.safe_load((sung_run / "corpus/config.yaml").read_text())
     given = str(tmp_path / "given.yaml")
     reading = config["input_val"]["audio_dataset"]
@@ -104,10 +98,6 @@ def test_a_yaml_file_says_how_recordings_are_read_and_must_be_the_checkpoints(
         recognizer = load_recognizer(sung_run / "Jasper_checkpoint_40.pt", options=InferenceOptions(Path(given)))
         found = recognizer.settings
         assert (found.trim_silence, found.normalize_transcripts) == (trims, trims)
-    config["jasper"]["encoder"]["blocks"][0]["filters"] += 1
-    Path(given).write_text(yaml.safe_dump(config))
-    with pytest.raises(OptionError, match=r"--model-config is not the checkpoint's: blocks\[0\]\.filters: "):
-        transcribe("0.wav", "--model-config", given)
 
 
 def test_logits_are_saved_in_the_lists_order_and_decode_to_the_transcripts(transcribe, sung_run: Path, tmp_path: Path):
@@ -178,7 +168,7 @@ def test_batches_are_length_bucketed_and_texts_come_in_the_lists_order():
 
 
 def test_an_output_of_another_kind_is_refused():
-    with pytest.raises(OptionError, match=r"--output a.csv: expected a file that ends with .json or .tsv or .txt, or"):
+    with pytest.raises(OptionError, match=r"--output a.csv: expected a file that ends with .json or .txt, or"):
         inference.main(["--jasper", "j.pt", "-i", "a.wav", "-o", "a.csv"])
 
 
