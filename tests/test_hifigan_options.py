@@ -64,8 +64,6 @@ def test_without_options_training_is_as_published():
     assert [found.optimization.schedule(iteration, 1) for iteration in (1, 900)] == [3e-4, 3e-4]
     assert found.optimization.schedule(5, 11) == pytest.approx(3e-4 * 0.9998**10, rel=1e-12)
     assert found.audio == AudioConfig(22050, 1024, 256, 1024, 80, 0.0, 8000.0)  # as published voices'
-        found.audio, framing="aligned", peak=0.95
-    )
     assert (found.text, found.adaptable) == (None, ())
     assert config() == PRESETS["v1"] == ModelConfig()
     assert objective()._loss_mel.config == replace(found.audio, framing="aligned", mel_fmax=None)
@@ -81,8 +79,6 @@ def test_rates_fit_the_hop_length_of_other_sampling_rates(
     words = ("--sampling-rate", sampling_rate, "--preset", preset)
     audio, found = settings(*words).audio, config(*words)
     assert (audio.hop_length, audio.mel_fmax, audio.framing, audio.peak) == (hop_length, fmax, "centered", None)
-        audio, framing="aligned", peak=0.95
-    )
     assert prod(found.upsample_rates) == hop_length
     assert len(found.upsample_rates) == len(PRESETS[preset].upsample_rates)
     assert list(found.upsample_rates) == sorted(found.upsample_rates, reverse=True)
@@ -109,8 +105,6 @@ def test_the_authors_configuration_describes_their_model_and_recipe(goldens: Pat
     expected = values["learning_rate"] * values["lr_decay"]
     assert found.optimization.schedule(7, 2) == pytest.approx(expected, rel=1e-12)
     assert found.audio == audio_config(values)
-
-
 
 
 @pytest.mark.parametrize(
@@ -146,8 +140,6 @@ def describe(folder: Path, audio: AudioConfig) -> str:
     folder.mkdir(exist_ok=True)
     (folder / "audio.json").write_text(json.dumps(to_plain(audio)))
     return str(folder)
-
-
 
 
 @pytest.mark.parametrize(("words", "expected"), [((), True), (("--amp", "--no-amp-grouped-conv"), False)])
