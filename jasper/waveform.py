@@ -10,9 +10,10 @@ import torch.nn.functional as F
 from numpy.random import Generator
 from torch import Tensor
 
-from common.audio.decoding import decode
+from common.audio.decoding import Decoded, decode
 from common.audio.wav import CONTAINERS, open_wav, resample
 from common.errors import AudioError, at
+from common.files import check_file
 from jasper.yaml_config import DatasetSettings, SpeedPerturbation
 
 _FRAME, _HOP = 2048, 512  # samples over which loudness is measured when silence is trimmed
@@ -25,7 +26,7 @@ def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "
 
     Raises AudioError, which names ``where``.
     """
-    blocks = [*decode(path, sampling_rate=sampling_rate, name=f"{path}{at(where)}").blocks]
+    blocks = [*_decode(path, where, sampling_rate).blocks]
     if not blocks:
         raise AudioError(f"{path}: no samples{at(where)}")
     wave = torch.from_numpy(np.concatenate(blocks))
@@ -37,8 +38,13 @@ def duration_of(path: Path, *, where: str = "") -> float:
     with suppress(AudioError), open_wav(path) as file:
         if file.format in CONTAINERS:
             return float(file.frames / file.samplerate)
-    found = decode(path, name=f"{path}{at(where)}")
+    found = _decode(path, where)
     return sum(map(len, found.blocks)) / found.sampling_rate
+
+
+def _decode(path: Path, where: str, sampling_rate: int | None = None) -> Decoded:
+    check_file(path, where=where, error=AudioError)
+    return decode(path, sampling_rate=sampling_rate, name=f"{path}{at(where)}")
 
 
 def change_speed(wave: Tensor, speed: float) -> Tensor:

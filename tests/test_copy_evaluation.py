@@ -156,20 +156,6 @@ def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, 
     assert results(tmp_path)["utterances"] == found["utterances"]
 
 
-def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path, capsys):
-    assert evaluate(vocoder="griffin-lim") == 0
-    note, *lines = capsys.readouterr().out.splitlines()
-    (found, _) = results(tmp_path)["utterances"]
-    assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
-    assert all(name in note for name in judges.PACKAGES.values()) and "requirements-evaluate.txt" in note
-    assert not any(name in "".join(lines) for name in ("DistillMOS", "WER")) and "F0 median" in "".join(lines)
-    only(*judges.PACKAGES)
-    capsys.readouterr()
-    assert evaluate(vocoder="griffin-lim") == 0  # what was measured without them is measured again
-    out = capsys.readouterr().out
-    assert "without" not in out and "earlier run" not in out and results(tmp_path)["averages"]["mos"] is not None
-
-
 def test_mistakes_of_copies_are_one_line(evaluate, only, tmp_path):
     only("faster_whisper")
     for lines, words, error, message in (

@@ -19,7 +19,7 @@ from foreign import fastpitch_1_0, save_authors_hifigan
 from seed_commands import Project, archive_of_ljspeech, place_of_program
 from shell import ROOT, training_options, words_of
 from sung_words import CONFIG
-from test_jasper_manifest import make_librispeech
+from test_jasper_data import make_librispeech
 from test_scripts_help import SCRIPTS, examples
 from tiny_evaluation import AUDIO, make_checkpoints, save_other_models, write_recordings
 from tiny_harmonic import save_harmonic

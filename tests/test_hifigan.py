@@ -54,9 +54,9 @@ from common.training.settings import TrainingSetup
 from common.training.start import read_command
 from hifigan import training_setup
 from hifigan.config import PRESETS, ModelConfig
-from hifigan.data_function import SILENCE, HifiganBatch, HifiganDataset
+from hifigan.data_function import HifiganBatch, HifiganDataset
 from hifigan.loss_function import HifiganObjective
-from hifigan.model import Generator, RowConvTranspose, build_networks, set_up_networks, to_torchscript
+from hifigan.model import Generator, RowConvTranspose, build_networks
 
 FOLDER = "hifigan"
 SMALL = ModelConfig(
@@ -67,7 +67,6 @@ SMALL = ModelConfig(
     resblock_kernel_sizes=(3, 5),
     resblock_dilation_sizes=((1, 3), (1, 2)),
 )
-SMALL_2 = replace(SMALL, resblock="2")
 
 
 def record(generator: Generator, mel: Tensor) -> dict[str, Tensor]:
@@ -250,11 +249,6 @@ def test_advancing_spectral_norm_equals_what_the_published_one_does_in_its_forwa
     torch.testing.assert_close(buffers, group(tensors, "spectral_after_train_forward"), atol=1e-5, rtol=0)
 
 
-def seeded_generator(config: ModelConfig) -> Generator:
-    torch.manual_seed(7)
-    return Generator(config).eval()
-
-
 def loud(generator: Generator) -> Generator:
     """The same with weights that make sound about as loud as speech: fresh ones hardly make any."""
     with torch.no_grad():
@@ -262,26 +256,6 @@ def loud(generator: Generator) -> Generator:
             if name.endswith("weight_g"):
                 parameter.mul_(1.55)
     return generator
-
-
-@pytest.mark.parametrize("scripted", [False, True])
-@pytest.mark.parametrize("config", [SMALL, SMALL_2])
-@torch.inference_mode()
-def test_an_utterance_in_a_batch_equals_itself_alone_whatever_is_in_the_padding(config: ModelConfig, scripted: bool):
-    generator = loud(seeded_generator(config))
-    generator.prepare_for_inference()
-    speaker = to_torchscript(generator) if scripted else generator
-    lengths = torch.tensor([9, 1, 14, 5])
-    mel = torch.randn(4, 6, 14, generator=torch.Generator().manual_seed(3))
-    for row, length in enumerate(lengths.tolist()):
-        mel[row, :, length:] = torch.nan if row % 2 else 30.0
-    waves = speaker.infer(mel, lengths)
-    assert waves.shape == (4, 14 * 8)
-    for row, length in enumerate(lengths.tolist()):
-        alone = generator.infer(mel[row : row + 1, :, :length])[0]
-        assert alone.abs().max() > 0.02
-        torch.testing.assert_close(waves[row, : length * 8], alone, atol=1e-6, rtol=0)
-        assert torch.equal(waves[row, length * 8 :], torch.zeros((14 - length) * 8))
 
 
 @pytest.mark.parametrize("rate", [2, 4, 8])
@@ -446,18 +420,6 @@ def test_mels_from_the_disk_are_cut_where_their_samples_are(audio: AudioConfig, 
     assert firsts == set(range(12))  # 0 and 19 - 8 both count
     whole = data[0]
     assert whole.mels[0, 0].tolist() == list(range(19)) and whole.audio.size(1) == 19 * 256
-
-
-def test_a_recording_shorter_than_a_segment_is_followed_by_silence(tmp_path: Path):
-    samples = write_ramp(tmp_path / "wavs" / "a.wav", 1000)
-    stored = counted_mels(tmp_path / "mels", "a", 3)
-    item = dataset(tmp_path, ["wavs/a.wav"], audio=RAW, input_mels_dir=tmp_path / "mels").draw(0, epoch=1)
-    assert torch.equal(item.audio[0, :1000], torch.from_numpy(samples / 32768).float())
-    assert not item.audio[0, 1000:].any()
-    assert torch.equal(item.mels[0, :, :3], stored)
-    assert item.mels.shape == (1, 80, 8)
-    assert (item.mels[0, :, 3:] == SILENCE).all()
-    assert pytest.approx(MelExtractor(CENTERED)(torch.zeros(1, 4096)).max().item()) == SILENCE
 
 
 @pytest.fixture
@@ -838,14 +800,6 @@ def describe(folder: Path, audio: AudioConfig) -> str:
     folder.mkdir(exist_ok=True)
     (folder / "audio.json").write_text(json.dumps(to_plain(audio)))
     return str(folder)
-
-
-@pytest.mark.parametrize(("words", "expected"), [((), True), (("--amp", "--no-amp-grouped-conv"), False)])
-def test_grouped_convolutions_are_in_amp_by_default(words: tuple[str, ...], expected: bool):
-    options = settings(*words).options
-    networks = build_networks(replace(PRESETS["v3"], mpd_channels=(4,), msd_channels=(16,) * 7), AudioConfig(), None)
-    assert set_up_networks(networks, options, text=None, new=True) == []
-    assert networks["msd"].amp_grouped_conv is expected
 
 
 EXAMPLES = HifiganObjective.examples
