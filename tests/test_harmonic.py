@@ -111,17 +111,16 @@ def test_corrections_bring_the_mel_near_the_wanted_one(audio: AudioConfig):
     assert errors[0] > 2 * errors[1] and errors[1] > errors[2]
 
 
-def vocoder_of(network: HarmonicVocoder, audio: AudioConfig, corrections: int) -> NetworkVocoder:
-    settings = network.settings(InferenceOptions(corrections), seed=3, where=None)
+def vocoder_of(network: HarmonicVocoder, audio: AudioConfig) -> NetworkVocoder:
+    settings = network.settings(InferenceOptions(), seed=3, where=None)
     return NetworkVocoder(network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings)
 
 
-@pytest.mark.parametrize("corrections", [0, 2, 8])
 @pytest.mark.parametrize("audio", [AUDIO, ALIGNED, ODD], ids=["centered", "aligned", "odd hop"])
-def test_pieces_are_the_whole(audio: AudioConfig, corrections: int):
+def test_pieces_are_the_whole(audio: AudioConfig):
     mel = speech_mel(300, audio)[0]
     for n_frames in (1, 9, 60, 300):
-        assert error_of(vocoder_of(small_network(audio), audio, corrections), mel[:, :n_frames]) < 1e-5
+        assert error_of(vocoder_of(small_network(audio), audio), mel[:, :n_frames]) < 1e-5
 
 
 def test_pitch_is_found_in_float32_even_under_autocast():
@@ -487,8 +486,3 @@ def test_inference_speaks_with_a_file_as_with_the_checkpoint(folder: Path, tmp_p
     ]
     assert np.abs(sounds[0]).max() > 0.01
     np.testing.assert_allclose(sounds[1], sounds[0], atol=1e-3)
-
-
-def test_other_corrections_are_refused(folder: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="--mel-corrections 3: 2 are in the exported network; give that number"):
-        speak_text(folder, "harmonic.onnx", tmp_path / "a.wav", "--mel-corrections", "3")
