@@ -6,7 +6,6 @@ import re
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -727,25 +726,6 @@ def test_without_options_training_is_as_published():
     assert (found.text, found.adaptable) == (None, ())
     assert config() == PRESETS["v1"] == ModelConfig()
     assert objective()._loss_mel.config == replace(found.audio, framing="aligned", mel_fmax=None)
-
-
-@pytest.mark.parametrize(
-    ("sampling_rate", "hop_length", "fmax"), [("16000", 200, 8000.0), ("44100", 512, None), ("48000", 512, None)]
-)
-@pytest.mark.parametrize("preset", ["v1", "v2", "v3"])
-def test_rates_fit_the_hop_length_of_other_sampling_rates(
-    preset: str, sampling_rate: str, hop_length: int, fmax: float | None
-):
-    words = ("--sampling-rate", sampling_rate, "--preset", preset)
-    audio, found = settings(*words).audio, config(*words)
-    assert (audio.hop_length, audio.mel_fmax, audio.framing, audio.peak) == (hop_length, fmax, "centered", None)
-    assert prod(found.upsample_rates) == hop_length
-    assert len(found.upsample_rates) == len(PRESETS[preset].upsample_rates)
-    assert list(found.upsample_rates) == sorted(found.upsample_rates, reverse=True)
-    segment_size = settings(*words).options.segment_size
-    assert 0 <= 8192 - segment_size < hop_length
-    assert segment_size % hop_length == 0
-    build_networks(found, audio, None, inference=True)  # kernel sizes fit these rates
 
 
 def write_json(folder: Path, **values: object) -> str:

@@ -13,13 +13,12 @@ import soundfile
 import torch
 from golden_files import group, listed, read_case, read_golden, recordings
 from safetensors.torch import load_file
-from tiny_jasper import CASES, FORMS, golden_network, lively, part, small_network, targets, tiny_engine, utterances
+from tiny_jasper import CASES, FORMS, golden_network, lively, small_network, targets, utterances
 from torch import Tensor, nn
 
 from common.audio.wav import load_wav, save_wav
 from common.errors import AudioError
 from common.recognition.recognizer import ErrorCounts, error_counts
-from common.training.objective import Networks
 from common.training.optim import Novograd
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
@@ -132,33 +131,6 @@ def test_the_filters_and_the_window_are_the_published_ones(published, config: Fe
     assert not extractor.state_dict()
 
 
-def slow_features(wave: np.ndarray, config: FeatureConfig) -> np.ndarray:
-    """The definition, a frame at a time, in float64."""
-    extractor = FeatureExtractor(config)
-    wave = np.concatenate([wave[:1], wave[1:] - config.preemph * wave[:-1]])
-    padded = np.pad(wave, config.fft_length // 2, mode="reflect")
-    window = np.zeros(config.fft_length)
-    start = (config.fft_length - config.win_length) // 2
-    window[start : start + config.win_length] = extractor.window.numpy()
-    columns = []
-    for frame in range(-(-len(wave) // config.hop_length)):
-        piece = padded[frame * config.hop_length : frame * config.hop_length + config.fft_length] * window
-        columns.append(np.log(extractor.mel_basis.double().numpy() @ np.abs(np.fft.rfft(piece)) ** 2 + 1e-20))
-    out = np.stack(columns, axis=1)
-    return (out - out.mean(axis=1, keepdims=True)) / (out.std(axis=1, ddof=1, keepdims=True) + 1e-5)
-
-
-@pytest.mark.parametrize("n_samples", [1601, 1600, 900])
-@pytest.mark.parametrize("changes", [{}, {"sample_rate": 8000, "n_fft": 256}, {"window_size": 0.0255}])
-def test_the_features_are_what_their_definition_says(n_samples: int, changes: dict):
-    config = FeatureConfig(n_filt=20, **changes)
-    wave = 0.1 * torch.randn(n_samples, generator=torch.Generator().manual_seed(0))
-    padded = torch.cat([wave, torch.full((777,), 0.3)])[None]
-    out = FeatureExtractor(config)(padded, torch.tensor([n_samples]))
-    expected = torch.from_numpy(slow_features(wave.double().numpy(), config)).float()
-    torch.testing.assert_close(out.features[0, :, : expected.size(1)], expected, atol=2e-3, rtol=0)
-
-
 def masks_of(count: int, n_bands: int, n_frames: int, **kinds: SpecAugment | CutoutAugment) -> Tensor:
     augmentation = Augmentation(**kinds)
     draws = torch.rand(count, augmentation.n_draws, generator=torch.Generator().manual_seed(0))
@@ -259,11 +231,6 @@ def test_compressed_recordings_are_read_in_time_with_what_was_written(name: str,
     ):
         with pytest.raises(AudioError, match=f"{name}.*list:3"):
             read_file(entry.paths[0], where="list:3")
-
-
-def test_a_shift_longer_than_the_wave_leaves_silence():
-    for n_samples in (9, -9):
-        assert shift(torch.ones(5), n_samples).tolist() == [0.0] * 5
 
 
 def test_gain_is_a_factor_of_its_decibels():
@@ -423,21 +390,6 @@ def test_a_transcript_too_long_for_its_frames_has_the_published_infinite_loss(fo
     assert losses.tolist() == pytest.approx([float(value) for value in about["per_sample"]], rel=1e-5)
 
 
-def trained(
-    cuts: list[list[slice]], *, augmentation: Augmentation, frozen: bool = True
-) -> tuple[Networks, list[float]]:
-    """Networks after updates of one global batch each, cut in these ways, and their losses."""
-    networks = {"jasper": small_network()}
-    if not frozen:
-        networks["jasper"].train()
-    engine = tiny_engine(networks, augmentation=augmentation)
-    losses = []
-    for seed, rows in enumerate(cuts):
-        whole = utterances(LENGTHS, seed=seed, augmentation=augmentation if augmentation.n_draws > 1 else None)
-        losses.append(engine.step([part(whole, one) for one in rows], epoch=1).terms["ctc_loss"])
-    return networks, losses
-
-
 def test_augmentation_varies_training_and_leaves_validation_alone():
     network, objective = small_network(), JasperObjective(VARIED)
     varied, plain = utterances(LENGTHS, augmentation=VARIED), utterances(LENGTHS)
@@ -449,23 +401,6 @@ def test_augmentation_varies_training_and_leaves_validation_alone():
     assert torch.equal(whole.features, network.features(plain.waves, plain.wave_lengths).features)
     n_masked = int(((masked.features == 0) & (whole.features != 0)).sum())
     assert 0 < n_masked < whole.features.numel() // 2 and torch.equal(masked.lengths, whole.lengths)
-
-
-@torch.no_grad()
-def test_validation_gives_the_loss_and_the_error_rates_of_the_whole_set():
-    networks = {"jasper": small_network()}
-    network, objective = networks["jasper"], JasperObjective(VARIED)
-    batches = [part(utterances(LENGTHS), rows) for rows in (slice(0, 2), slice(2, 6))]
-    figures = tiny_engine(networks).evaluate(batches)
-    whole = utterances(LENGTHS)
-    network.eval()
-    heard = network.decode(network.infer_waves(whole.waves, whole.wave_lengths))
-    said = [network.labels.decode(row[:n]) for row, n in zip(whole.tokens.tolist(), whole.token_lengths.tolist())]
-    errors = error_counts(said, heard)
-    assert figures["wer"] == pytest.approx(100 * errors.wer) and figures["cer"] == pytest.approx(100 * errors.cer)
-    sums = objective.numerators("jasper", networks, whole)["ctc_loss"]
-    assert figures["ctc_loss"] == pytest.approx(float(sums) / 6, rel=1e-5)
-    assert objective.total(figures, epoch=1) == figures["ctc_loss"]
 
 
 def test_sentences_are_normalised_and_encoded_as_published(folder: Path):

@@ -17,8 +17,6 @@ from torch import Tensor
 
 import inference
 from common.audio.wav import load_wav, resample
-from common.checkpoints.checkpoint import save_checkpoint
-from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.precision import Precision
@@ -182,17 +180,6 @@ def test_a_checkpoint_of_another_kind_or_without_averages_is_refused(sung_run: P
         inference.main(["--jasper", str(other), *words])
     with pytest.raises(InputError, match=r"absent\.wav: no such recording"):
         inference.main(["--jasper", str(path), "-i", str(tmp_path / "absent.wav")])
-
-
-def test_ema_weights_are_used_when_asked(sung_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
-    checkpoint = load_checkpoint(sung_run / "Jasper_checkpoint_40.pt")
-    silent = {key: torch.zeros_like(value) for key, value in checkpoint.networks["jasper"].items()}
-    silent["decoder.layers.0.bias"][-1] = 9.0  # the blank's
-    save_checkpoint(tmp_path / "a.pt", type(checkpoint)(**{**vars(checkpoint), "ema": {"jasper": silent}}))
-    for extra, text in ((["--no-ema"], "do"), (["--ema"], ""), ([], "")):
-        capsys.readouterr()
-        inference.main(["--jasper", str(tmp_path / "a.pt"), "-i", str(sung_run / "corpus/0.wav"), *extra])
-        assert capsys.readouterr().out.splitlines()[0] == f"{sung_run}/corpus/0.wav|{text}"
 
 
 def test_speaking_and_recognizing_are_told_apart():
