@@ -827,23 +827,6 @@ def write_mels(corpus: Path, folder: Path, audio: AudioConfig) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("audio", "words"), [(ALIGNED, ("--framing", "aligned", "--peak", "0.95")), (AudioConfig(), ())]
-)
-def test_training_on_mels_from_the_disk_equals_training_on_the_fly(
-    audio: AudioConfig, words: tuple[str, ...], corpus: Path, tmp_path: Path
-):
-    """Not by the samples of a segment, whose edges differ, but by the whole recordings of validation."""
-    mels = write_mels(corpus, tmp_path / "mels", audio)
-    options = ("--epochs", "1", "--validation-interval", "1", "-lr", "1e-12", "--weight-decay", "0")
-    assert run_train(corpus, tmp_path / "disk", *options, "--input-mels-dir", str(mels)) == 0
-    assert run_train(corpus, tmp_path / "fly", *options, *words) == 0
-    on_disk, on_the_fly = (logged(tmp_path / name, "val_mel_loss") for name in ("disk", "fly"))
-    assert on_disk == pytest.approx(on_the_fly, rel=1e-3)
-    for name in ("disk", "fly"):
-        assert load_checkpoint(tmp_path / name / "HiFi-GAN_checkpoint_1.pt").audio == audio
-
-
 @pytest.fixture
 def centered_mels(corpus: Path, tmp_path: Path) -> Path:
     """Mels as a generator makes them: centered, of recordings as they are."""
