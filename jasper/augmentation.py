@@ -11,7 +11,7 @@ Limits = tuple[int, int] | None  # of a width, inclusive; None: the whole axis
 
 
 class Checked:
-    """A dataclass whose options are in their ranges."""
+    """A dataclass that checks the ranges of its options."""
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -8,18 +8,18 @@ import numpy as np
 from scipy.ndimage import binary_dilation, grey_opening
 
 FRAME_SECONDS = 0.01  # s over which a level is taken
-SHORTEST_SOUND = 3  # frames: a click is no speech
+SHORTEST_SOUND = 3  # frames; a click isn't speech
 SILENCE_BELOW = 40.0  # dB below the speech: always silence
-NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
-LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
+NOISE_MARGIN = 10.0  # dB, of the silence of a noisy recording above the noise
+LEAST_CONTRAST = 20.0  # dB between speech and silence at least
 # Weak fricatives and fading vowels beside louder speech:
 WEAK_MARGIN, WEAK_BELOW = 1.0, 55.0  # dB above the noise at least, and below the speech at most
 WEAK_FRAMES = 30  # at most
-QUIETEST = -90.0  # dBFS: below, a recording is silent
-CEILING = -1.0  # dBFS that no peak passes where loudness is set
+QUIETEST = -90.0  # dBFS; a quieter recording is silent
+CEILING = -1.0  # dBFS, the highest peak after loudness normalization
 _SHORTEST_BLOCK = 0.4  # s: EBU R128 measures blocks of that length
-_LEAST = -70.0  # LUFS: EBU R128 leaves out quieter blocks
-_CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power: louder ones are speech, or a slammed door
+_LEAST = -70.0  # LUFS; EBU R128 ignores quieter blocks
+_CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power; louder ones are speech or noises
 _DIGITAL_SILENCE = 1e-7  # of the speech's power: no microphone is that quiet
 
 

@@ -1,4 +1,4 @@
-"""Mono WAV and FLAC files in, as float32 in [-1, 1]; WAV, FLAC, Ogg Vorbis, MP3, Opus and AAC (M4A) out."""
+"""Reads mono WAV and FLAC as float32 in [-1, 1]; writes WAV, FLAC, Ogg Vorbis, MP3, Opus and AAC (M4A)."""
 
 import io
 import math
@@ -20,19 +20,19 @@ from common.files import check_file, write_atomically
 
 CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
 LOSSLESS = ("PCM_S8", "PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE")  # sample formats
-_BLOCK = 1 << 16  # samples written at once: libsndfile crashes where Ogg Vorbis gets minutes of sound in one piece
+_BLOCK = 1 << 16  # samples written at once: libsndfile crashes if Ogg Vorbis gets minutes of sound in one piece
 
 
 class SoundFormat(NamedTuple):
-    """A kind of file that sound is written as; libsndfile writes all but M4A."""
+    """A file format for sound; libsndfile writes all but M4A."""
 
     container: str
     subtype: str
-    rates: tuple[int, ...] = ()  # Hz that it holds; empty: any
+    rates: tuple[int, ...] = ()  # Hz that it supports; empty: any
 
 
 _MPEG_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
-SOUND_FORMATS = {  # by the name's suffix
+SOUND_FORMATS = {  # by suffix
     ".wav": SoundFormat("WAV", "PCM_16"),
     ".flac": SoundFormat("FLAC", "PCM_16"),
     ".ogg": SoundFormat("OGG", "VORBIS"),
@@ -40,14 +40,14 @@ SOUND_FORMATS = {  # by the name's suffix
     ".opus": SoundFormat("OGG", "OPUS", (8000, 12000, 16000, 24000, 48000)),
     ".m4a": SoundFormat("M4A", "AAC", _MPEG_RATES),
 }
-_UNKNOWN_LENGTH = 0xFFFFFFFF  # what a WAV that is written to a pipe announces
-# libsndfile's log alone says that a WAV or RF64 file has fewer samples than announced.
+_UNKNOWN_LENGTH = 0xFFFFFFFF  # in the header of a WAV that was written to a pipe
+# Only libsndfile's log says that a WAV or RF64 file has fewer samples than its header states.
 _CUT = re.compile(rf"(?m)^data : (?!{_UNKNOWN_LENGTH} )\d+ \(should be|Calculated frame count \d+ does not match")
 SOUND_SUFFIXES = f"{', '.join(list(SOUND_FORMATS)[:-1])} or {list(SOUND_FORMATS)[-1]}"  # for messages
 
 
 class WavInfo(NamedTuple):
-    """What the header of a usable recording says."""
+    """The header of a usable recording."""
 
     n_samples: int
     sampling_rate: int  # Hz
@@ -85,7 +85,7 @@ def load_wav(
 
 
 def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
-    """Open a file of any sample format, rate and channels; AudioError where it is missing, damaged or truncated."""
+    """Open a file of any sample format, rate and channels; AudioError if it is missing, damaged or truncated."""
     check_file(path, where=where, error=AudioError)
     try:
         file = soundfile.SoundFile(path)
@@ -97,7 +97,7 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
 
 
 def check_complete(file: soundfile.SoundFile, *, name: str, where: str = "") -> None:
-    """Raise AudioError for a WAV that holds fewer samples than its header announces, as after a broken copy."""
+    """Raise AudioError for a WAV with fewer samples than its header states, as after an interrupted copy."""
     if _CUT.search(file.extra_info):
         raise AudioError(f"{name}: truncated, it announces more samples than it holds{at(where)}")
 
@@ -122,9 +122,9 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
 
 
 def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
-    """A file's content, in 16 bits and the format of the path's suffix, resampled where that does not hold the rate.
+    """Encode ``wave`` in 16 bits and the format of the path's suffix, resampled if that doesn't support the rate.
 
-    Raises AudioError as `check_sound_format`.
+    Raises AudioError for another suffix and for samples that aren't finite.
     """
     form = check_sound_format(path)
     rate = rate_for(sampling_rate, form.rates)
@@ -132,7 +132,7 @@ def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
     if not np.isfinite(samples).all():
         raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
     integers = to_int16(samples)
-    encoded = io.BytesIO()  # libsndfile prints a traceback where it cannot write to a file of Python's
+    encoded = io.BytesIO()  # libsndfile prints a traceback if it can't write to a Python file
     if form.container == "M4A":
         _write_m4a(encoded, integers, rate)
         return encoded.getvalue()
@@ -143,8 +143,8 @@ def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
 
 
 def _write_m4a(target: io.BytesIO, integers: np.ndarray, rate: int) -> None:
-    """Samples (T,) int16 of ``rate`` Hz as AAC in MPEG-4."""
-    import av  # here, as no other format needs it
+    """Write samples (T,) int16 of ``rate`` Hz as AAC in MPEG-4."""
+    import av  # here, because no other format needs it
 
     with av.open(target, "w", format="ipod") as file:
         stream: Any = file.add_stream("aac", rate=rate, layout="mono", bit_rate=64_000)
@@ -160,12 +160,12 @@ def pcm16(wave: Tensor) -> bytes:
 
 
 def to_int16(samples: np.ndarray) -> np.ndarray:
-    """Samples (T,) of [-1, 1] as 16-bit integers; what goes beyond full scale is clipped, it never wraps."""
+    """Samples (T,) in [-1, 1] as 16-bit integers, clipped to full scale."""
     return np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
 
 
 def wav_header(sampling_rate: int) -> bytes:
-    """The header of a mono WAV of 16-bit integers whose length is not known yet."""
+    """The header of a mono 16-bit WAV of unknown length."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, sampling_rate, 2 * sampling_rate, 2, 16)
     return b"RIFF" + struct.pack("<I", _UNKNOWN_LENGTH) + b"WAVE" + form + b"data" + struct.pack("<I", _UNKNOWN_LENGTH)
 
