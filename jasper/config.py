@@ -72,7 +72,7 @@ class BlockConfig:
 
     filters: int = option(MISSING, "output channels of each convolution", least=1)
     repeat: int = option(3, "convolutions", least=1)
-    kernel_size: int = option(11, "frames", least=1)
+    kernel_size: int = option(11, "frames", least=1, odd=True)
     stride: int = option(1, "frames", least=1)
     dilation: int = option(1, "frames", least=1)
     dropout: float = option(0.2, "probability", least=0, below=1)
@@ -81,14 +81,8 @@ class BlockConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.residual and (self.stride > 1 or self.kernel_size % 2 == 0):
-            sizes = f"kernel_size {self.kernel_size} and stride {self.stride}"
-            raise InputError(f"{sizes} of a residual block, which keeps its length: expected an odd one and 1")
-
-    @property
-    def padding(self) -> int:
-        """Frames of zeros on either side of each convolution's input."""
-        return self.kernel_size // 2 * self.dilation
+        if self.residual and self.stride > 1:
+            raise InputError(f"stride {self.stride} of a residual block: expected 1")
 
 
 @dataclass(frozen=True)
@@ -121,6 +115,5 @@ class ModelConfig(Architecture):
         """Frames of output for ``n_frames`` of features."""
         for block in self.blocks:
             for _ in range(block.repeat):
-                n_frames = (n_frames + 2 * block.padding - block.dilation * (block.kernel_size - 1) - 1) // block.stride
-                n_frames += 1
+                n_frames = -(-n_frames // block.stride)
         return n_frames

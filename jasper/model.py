@@ -44,8 +44,7 @@ class RowConv(nn.Conv1d):
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
         """Frames of output for ``lengths`` frames of input."""
-        reach = self.dilation[0] * (self.kernel_size[0] - 1) + 1
-        return (lengths + 2 * int(self.padding[0]) - reach).div(self.stride[0], rounding_mode="floor") + 1
+        return (lengths + self.stride[0] - 1).div(self.stride[0], rounding_mode="floor")
 
 
 class Block(nn.Module):
@@ -65,7 +64,7 @@ class Block(nn.Module):
                 config.filters,
                 config.kernel_size,
                 stride=config.stride,
-                padding=config.padding,
+                padding=config.kernel_size // 2 * config.dilation,
                 dilation=config.dilation,
                 bias=False,
             )
