@@ -645,10 +645,6 @@ def test_the_engine_computes_grouped_convolutions_in_float32_where_asked(in_amp:
     result = engine.step([segments(4)], epoch=1)
     assert not result.skipped
     assert kinds == {True: {torch.bfloat16 if in_amp else torch.float32}, False: {torch.bfloat16}}
-    full = trained(hifigan_objective(), (8,), steps=1)[1][0]
-    half = trained(hifigan_objective(), (8,), steps=1, amp_dtype=torch.bfloat16)[1][0]
-    assert half == pytest.approx(full, rel=0.03)
-    assert half != full
 
 
 def whole_recordings() -> list[HifiganBatch]:

@@ -1,6 +1,7 @@
-"""Jasper's YAML files, manifests and recordings, and trainings by train.py."""
+"""Jasper's YAML files, manifests, recordings, published checkpoints, and trainings by train.py."""
 
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -8,18 +9,26 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+import yaml
+from golden_files import first_matching, group, read_golden
+from safetensors.torch import load_file
 from sung_words import RATE, make_sung_corpus, training_options
 from tiny_models import logged
 
 import train
 from common.audio.wav import save_wav
+from common.checkpoints.loading import load_networks
+from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError, OptionError
+from common.training.optim import Novograd, load_state_by_name
 from jasper.arg_parser import TrainingOptions
 from jasper.config import LABELS
 from jasper.data_function import JasperDataset
 from jasper.manifest import Entry, read_entries, select_entries
+from jasper.model import Jasper
 from jasper.waveform import change_speed, load_recording
 from jasper.yaml_config import CONFIGS, DatasetSettings, SpeedPerturbation, load_config
+from scripts.checkpoint_tools import convert
 from scripts.datasets.preprocess_librispeech import main as preprocess
 
 SPECA = CONFIGS / "jasper10x5dr_speca.yaml"
@@ -366,3 +375,77 @@ def test_a_short_utterance_that_perturbation_or_trimming_spoils_is_read_as_it_is
     overrides = ("trim_silence=true", "speed_perturbation=null")
     data = dataset(corpus, "short.txt", overrides=tuple(f"input_train.audio_dataset.{one}" for one in overrides))
     assert data[0].wave_lengths.item() == data.draw(0, epoch=1).wave_lengths.item() == 880
+
+
+FOLDER = "jasper"
+CPU = torch.device("cpu")
+BEST, EPOCH, V1, FULL = (first_matching(f"jasper/checkpoints/*{name}*") for name in ("best", "epoch", "v1", "full"))
+
+
+def test_keys_of_the_first_version_are_those_of_the_second(folder: Path):
+    found = load_checkpoint(V1)
+    networks, _ = load_networks(found, device=CPU)
+    old = torch.load(V1, weights_only=True)["state_dict"]
+    state = networks["jasper"].state_dict()
+    # Its other keys are a buffer of the features, and a number that nothing needs.
+    assert len(state) == len([*group(old, "jasper_encoder"), *group(old, "jasper_decoder")])
+    assert torch.equal(state["encoder.layers.0.conv.0.weight"], old["jasper_encoder.encoder.0.conv.0.weight"])
+    assert torch.equal(state["decoder.layers.0.bias"], old["jasper_decoder.decoder_layers.0.bias"])
+    assert found.training is None
+
+
+def test_the_full_size_checkpoint_is_of_the_full_size_network(folder: Path):
+    found = load_checkpoint(FULL, training=False)
+    config = found.config
+    assert config == load_config(CONFIGS / "jasper10x5dr_speca.yaml").model
+    assert found.audio == config.features.audio
+
+
+def test_the_optimizers_state_goes_to_the_parameters_it_was_of(folder: Path):
+    layout = read_golden(folder / "checkpoints.json", "layout", EPOCH.name)
+    found = load_checkpoint(EPOCH)
+    assert (found.training["epoch"], found.training["iteration"]) == (layout["epoch"], layout["step"])
+    network = Jasper(found.config)
+    named = {f"jasper.{name}": parameter for name, parameter in network.named_parameters()}
+    optimizer = Novograd(named.values(), 0.01, weight_decay=1e-3)
+    load_state_by_name(optimizer, found.training["optimizers"]["jasper"], named, where="x.pt")
+    old = torch.load(EPOCH, weights_only=True)["optimizer"]["state"]
+    assert len(old) == len(named)
+    for number, parameter in enumerate(named.values()):
+        assert torch.equal(optimizer.state[parameter]["exp_avg"], old[number]["exp_avg"])
+        assert torch.equal(optimizer.state[parameter]["exp_avg_sq"], old[number]["exp_avg_sq"])
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    assert int(optimizer.state[next(iter(named.values()))]["step"]) == old[0]["step"] + 1
+
+
+def yaml_of(folder: Path, path: Path, **changes: str) -> Path:
+    """The YAML file of the small published checkpoints, in its published form, with parts of its text replaced."""
+    published = yaml.safe_load((CONFIGS / "jasper10x5dr_speca.yaml").read_text())
+    published["jasper"] = read_golden(folder / "checkpoints.json", "config")
+    text = yaml.safe_dump(published, sort_keys=False)
+    for old, new in changes.items():
+        assert f"{old}:" in text
+        text = re.sub(rf"\b{old}: .*", f"{old}: {new}", text)
+    path.write_text(text)
+    return path
+
+
+def test_a_checkpoint_is_converted_with_its_yaml_file(folder: Path, tmp_path: Path):
+    convert([str(EPOCH), str(tmp_path / "a.pt"), "--config", str(yaml_of(folder, tmp_path / "a.yaml"))])
+    plain, given = load_checkpoint(EPOCH), load_checkpoint(tmp_path / "a.pt")
+    configs = [one.config for one in (given, plain)]
+    assert configs[0] == configs[1]
+    assert (given.audio, given.assumed, given.assumed_config) == (plain.audio, (), ())
+    assert plain.assumed and plain.assumed_config and given.training["epoch"] == plain.training["epoch"]
+    other = yaml_of(folder, tmp_path / "b.yml", use_conv_masks="false", window="hamming", window_stride="0.0125")
+    convert([str(EPOCH), str(tmp_path / "b.pt"), "--config", str(other)])
+    found = load_checkpoint(tmp_path / "b.pt")
+    config = found.config
+    assert (config.use_conv_masks, config.features.window, found.audio.hop_length) == (False, "hamming", 200)
+    tensors = load_file(folder / "checkpoints_expected.safetensors")
+    names = {"a.pt": True, "b.pt": False}  # padding is masked as the stored numbers have it, or not
+    for name, is_expected in names.items():
+        networks, _ = load_networks(load_checkpoint(tmp_path / name), device=CPU)
+        log_probs = networks["jasper"].infer(tensors["input.x"], tensors["input.lens"]).log_probs
+        assert torch.allclose(log_probs, tensors["output.state_dict"], atol=3e-5, rtol=0) == is_expected
