@@ -61,8 +61,6 @@ def transcribe(
     finally:
         if output is not None and transcripts:
             save_transcripts(output, transcripts)
-            if len(transcripts) < len(items):
-                print_line(f"{len(transcripts)} of {len(items)} transcripts are in {output}")
     if save_logits is not None and transcripts:
         write_atomically(save_logits, lambda file: torch.save([one.log_probs for one in transcripts], file))
     print_summary(rates, figures, with_latency=options.iterations > 0 or len(times) > MANY_BATCHES)
