@@ -22,6 +22,8 @@ from jasper.manifest import Entry, check_english, select_entries
 from jasper.text import Labels, is_english
 from jasper.waveform import load_recording, perturb
 
+_NOISE = np.random.default_rng(0).standard_normal(2**16, dtype=np.float32)  # of dither; drawing it takes longer
+
 
 @dataclass(frozen=True)
 class JasperBatch(Batch):
@@ -97,7 +99,8 @@ class JasperDataset:
         if not self._aligns(index, len(wave)):
             wave = self._original(index)
         if dither := self._augmentation.dither:
-            wave = wave + dither * torch.from_numpy(random.standard_normal(len(wave), dtype=np.float32))
+            places = random.integers(len(_NOISE)) + np.arange(len(wave))
+            wave = wave + dither * torch.from_numpy(np.take(_NOISE, places, mode="wrap"))
         draws = torch.from_numpy(random.random(self._augmentation.n_draws, dtype=np.float32))
         return self._batch(index, wave, draws)
 
