@@ -99,8 +99,8 @@ class JasperDataset:
         if not self._aligns(index, len(wave)):
             wave = self._original(index)
         if dither := self._augmentation.dither:
-            places = random.integers(len(_NOISE)) + np.arange(len(wave))
-            wave = wave + dither * torch.from_numpy(np.take(_NOISE, places, mode="wrap"))
+            start = random.integers(len(_NOISE) // 2)
+            wave = wave + dither * torch.from_numpy(np.resize(_NOISE[start:], len(wave)))  # repeated
         draws = torch.from_numpy(random.random(self._augmentation.n_draws, dtype=np.float32))
         return self._batch(index, wave, draws)
 
