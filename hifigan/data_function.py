@@ -25,11 +25,6 @@ class HifiganBatch(Batch):
 
     @property
     def frame_lengths(self) -> Tensor:
-        return self.mel_lengths
-
-    @property
-    def mel_lengths(self) -> Tensor:
-        """(B,) frames."""
         return self.audio_lengths // self.hop_length
 
 

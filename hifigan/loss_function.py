@@ -56,7 +56,7 @@ class HifiganObjective(AdversarialObjective):
     def evaluate(self, networks: Networks, batch: HifiganBatch) -> dict[str, Term]:
         waves, lengths = (self._resynthesize(networks, batch), batch.audio), batch.audio_lengths
         made, target = (self._loss_mel.to(wave.device)(wave, lengths) for wave in waves)
-        valid = mask_from_lengths(batch.mel_lengths, target.size(2)).unsqueeze(1)
+        valid = mask_from_lengths(batch.frame_lengths, target.size(2)).unsqueeze(1)
         error = ((made - target).abs() * valid).sum()
         return {"mel_loss": Term(MEL_WEIGHT * error, batch.n_frames * target.size(1))}
 
@@ -71,7 +71,7 @@ class HifiganObjective(AdversarialObjective):
 
     def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> Tensor:
         """Complete recordings spoken again (B, T)."""
-        return networks["generator"](self._mel(batch, batch.audio_lengths), batch.mel_lengths).float()
+        return networks["generator"](self._mel(batch, batch.audio_lengths), batch.frame_lengths).float()
 
     def _mel(self, batch: HifiganBatch, lengths: Tensor | None = None) -> Tensor:
         """The generator's input (B, n_mels, T / hop)."""
