@@ -6,7 +6,7 @@ from common.config import Architecture
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import check_options, option
 
-MEL_CORRECTIONS = 2  # at inference
+MEL_CORRECTIONS = 2  # at inference; with many, the sound has Griffin-Lim's noise
 N_PITCHES = 160  # from 30 to 1200 Hz, 40 cents apart
 
 
@@ -17,8 +17,8 @@ class ModelConfig(Architecture):
     n_mel_channels: int = 80
     n_channels: int = option(256, "channels of the filter network", least=1, names=("--channels",))
     n_layers: int = option(4, "ConvNeXt blocks of the filter network", least=1, names=("--layers",))
-    pitch_channels: int = option(160, "channels of the network that finds pitch and voicing", least=1)
-    discriminators: DiscriminatorConfig | None = None  # of training alone
+    pitch_channels: int = option(160, "channels of the pitch network", least=1)
+    discriminators: DiscriminatorConfig | None = None  # only for training
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -29,15 +29,15 @@ _MEL_NOISE = 0.08  # largest standard deviation, of the mel in which pitch is fo
 
 @dataclass(frozen=True)
 class HarmonicBatch(Batch):
-    """Parts of recordings, complete frames that begin with a segment; in validation recordings, zero-padded."""
+    """Parts of recordings that begin with a segment, or complete recordings; zero-padded."""
 
     audio: Tensor  # (B, T) float32
     n_samples: tuple[int, ...]  # of each recording
     pitch: Tensor  # (B, F) float32 in Hz, interpolated where unvoiced
     voicing: Tensor  # (B, F) float32, 0 or 1
-    noise: Tensor | None = None  # (B, 2, segment) float32, two draws of the source of its unvoiced sound
-    mel_noise: Tensor | None = None  # (B, n_mels, F) float32, added to the mel in which pitch is found
-    mels: Tensor | None = None  # (B, n_mels, F) float32, to make the sound of; None: those of the audio
+    noise: Tensor | None = None  # (B, 2, segment) float32, two sources of the unvoiced sound
+    mel_noise: Tensor | None = None  # (B, n_mels, F) float32, added to the pitch network's input
+    mels: Tensor | None = None  # (B, n_mels, F) float32, the network's input; None: the audio's mels
 
     @property
     def frame_lengths(self) -> Tensor:
@@ -45,10 +45,10 @@ class HarmonicBatch(Batch):
 
 
 class HarmonicDataset(RecordingDataset):
-    """Recordings of a list with Praat's pitch, which is estimated once and kept in the pitch cache.
+    """Recordings of a list with Praat's pitch from the pitch cache.
 
-    ``draw`` gives a part whose place, speed, loudness and noise seed, epoch and index decide; indexing the recording as
-    it is. With mels from files the part begins with a frame, as it is.
+    ``draw`` returns a part with random position, speed, loudness and noise, which depend on seed, epoch and index; with
+    mels from files, only the position is random. Indexing returns the complete recording.
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
@@ -68,7 +68,7 @@ class HarmonicDataset(RecordingDataset):
         return self._batch(index, wave, **rows)
 
     def draw(self, index: int, *, epoch: int) -> HarmonicBatch:
-        """A part from a random place, whose segment lies in the recording if that is not shorter; zero-padded."""
+        """A part from a random position, zero-padded; its segment is within the recording unless that is shorter."""
         audio, n_frames = self.audio, PITCH_SEGMENTS * self._segment
         random = np.random.default_rng((self._seed, epoch, index, 1))
         mel = self.load_mel(index)

@@ -1,4 +1,4 @@
-"""The harmonic vocoder for exported files, and such a file in place of the network."""
+"""Export of the harmonic vocoder, and exported files in place of the network."""
 
 import math
 from copy import deepcopy
@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from common.checkpoints.exported import WAVE, Exports, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
-from common.errors import OptionError
 from common.nn.layers import SeededNoise
 from common.synthesis.networks import ExportedVocoder, VocoderSettings
 from harmonic.arg_parser import InferenceOptions
@@ -20,7 +19,7 @@ from harmonic.model import Fourier, HarmonicVocoder, draw_noise
 
 
 class _Complex:
-    """Complex numbers as two real tensors, with what the network does with them."""
+    """Complex numbers as two real tensors, with the operations that the network needs."""
 
     def __init__(self, real: Tensor, imag: Tensor) -> None:
         self.real, self.imag = real, imag
@@ -38,7 +37,7 @@ class _Complex:
         return _Complex(self.real + other.real, self.imag + other.imag)
 
     def repeat(self, *counts: int) -> "_Complex":
-        """Repeated as tensors are."""
+        """Repeat as `Tensor.repeat` does."""
         return _Complex(self.real.repeat(*counts), self.imag.repeat(*counts))
 
 
@@ -94,7 +93,7 @@ class _RealFourier(Fourier):
 
 
 class ExportableHarmonic(nn.Module):
-    """The vocoder with noise and lengths that are always given."""
+    """The vocoder with noise and lengths as inputs."""
 
     def __init__(self, network: HarmonicVocoder) -> None:
         super().__init__()
@@ -107,7 +106,7 @@ class ExportableHarmonic(nn.Module):
 
 
 def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """The vocoder as one part, whose noise is an input; pieces of its sound would not fit together."""
+    """Export the vocoder as one part, with noise as an input."""
     inputs: Shapes = {
         "mel": ("batch", config.n_mel_channels, "frames"),
         "noise": ("batch", "noise_samples"),
@@ -137,25 +136,18 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
     def noise(n_frames: int, seed: int) -> Tensor:
         return draw_noise(SeededNoise(audio.hop_length), seed, torch.zeros(1, 1, n_frames), audio, first_frame=0)
 
-    return Exports((part,), {"mel_corrections": MEL_CORRECTIONS}, noise)
+    return Exports((part,), {}, noise)
 
 
 class ExportedNetwork(ExportedVocoder):
-    """An exported harmonic vocoder, which makes the sound that the network does, of the same noise."""
+    """An exported harmonic vocoder, which gets the same noise as the network."""
 
     def __init__(self, *description: Any) -> None:
         super().__init__(*description)
         self._noise = SeededNoise(self.audio.hop_length)
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        """The seed; whole utterances, as the file finds pitch and phase itself.
-
-        Raises OptionError where it makes another number of corrections.
-        """
-        if (corrections := options.mel_corrections) != (wanted := self.description["mel_corrections"]):
-            made = f"{wanted} are in the exported network"
-            raise OptionError(f"--mel-corrections {corrections}: {made}; give that number, or use PyTorch")
-        return VocoderSettings(infer={"seed": seed})
+        return VocoderSettings(infer={"seed": seed})  # whole utterances: the file finds pitch and phase
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end."""

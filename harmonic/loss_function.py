@@ -1,4 +1,4 @@
-"""The harmonic vocoder's losses: spectra and mel of the sound, and pitch and voicing found in the mel."""
+"""The harmonic vocoder's losses: of the sound's spectra and mel, and of pitch and voicing."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from common.audio.mel import MelExtractor, full_precision_products
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices, sound_example
+from common.training.objective import Example, LogStyle, Networks, Term, example_indices, sound_example
 from harmonic.arg_parser import TrainingOptions
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import PitchOutput, pitch_grid
@@ -22,8 +22,8 @@ from harmonic.source import HIGHEST, LOWEST
 _CORRECTIONS = 1  # mel corrections in training
 _FAINTEST = 1e-3  # of the magnitudes whose logarithms are compared
 _QUIETEST = 1e-2  # norm of a segment's spectrum that errors are divided by, at least
-# Weight of the distance between two sounds of a mel. With 0.5, of the energy distance, the noise covers the pulses
-# of voiced sounds above 4 kHz; without, they are stronger than in recordings.
+# Weight of the distance between two sounds of a mel. With 0.5, as in the energy distance, noise masks the pulses of
+# voiced sounds above 4 kHz; with 0, they are too strong.
 _REPULSION = 0.15
 _BLUR = 0.7  # standard deviation of a pitch's target, in bins
 _NEAR = 2  # frames around voiced ones in which pitch is learned too
@@ -32,9 +32,9 @@ _ADVERSARIAL_WEIGHT = _WEIGHTS["mel_loss"] / 45  # as much of the mel loss's wei
 
 
 class HarmonicObjective(AdversarialObjective):
-    """Spectral losses of the sound that the filter makes of Praat's pitch, and losses of the network's own pitch.
+    """Spectral losses of the sound with Praat's pitch, and losses of the network's pitch.
 
-    In validation recordings are copied with the network's pitch. ``pitch_error`` is in cents, of voiced frames.
+    Validation uses the network's pitch. ``pitch_error`` is in cents, of voiced frames.
     """
 
     log_style = LogStyle(
@@ -84,10 +84,10 @@ class HarmonicObjective(AdversarialObjective):
             return self._mel.to(wave.device).of_frames(wave)
 
     def sound_sums(self, recorded: Tensor, *made: Tensor) -> dict[str, Tensor]:
-        """Sums over the rows of (B, T) of the distances to one sound, or of the losses of two sounds of the same mels.
+        """Sum the losses of one or two sounds (B, T) of the same mels over the rows.
 
-        The distance of two is subtracted in part: without that, noise would become too weak, as no noise is nearer to a
-        recording than noise of its strength. Source: Gritsenko et al., A Spectral Energy Distance (arXiv:2008.01160).
+        The distance between two sounds is subtracted in part; otherwise the network would make the noise too weak.
+        Source: Gritsenko et al., A Spectral Energy Distance (arXiv:2008.01160).
         """
         sounds, n_sounds = torch.cat([recorded, *made]), 1 + len(made)
         extractor, size = self._loss_mel.to(sounds.device), self._audio.filter_length
@@ -107,7 +107,7 @@ class HarmonicObjective(AdversarialObjective):
         return {"stft_loss": torch.stack(stft_losses).mean(0).sum(), "mel_loss": mel_loss.sum()}
 
     def _pitch_sums(self, found: PitchOutput, batch: HarmonicBatch) -> dict[str, Tensor]:
-        """Sums over frames of the losses of pitch, in the logarithm, and voicing."""
+        """Sum the losses of log pitch and voicing over frames."""
         log_pitch = batch.pitch.clamp(LOWEST, HIGHEST).log()
         grid = pitch_grid(log_pitch.device)
         distances = (grid.unsqueeze(1) - log_pitch.unsqueeze(1)) / (grid[1] - grid[0])  # (B, N_PITCHES, F) in bins
@@ -138,7 +138,7 @@ class HarmonicObjective(AdversarialObjective):
         return terms
 
     def _input_of(self, utterance: HarmonicBatch) -> Tensor:
-        """The mel (1, n_mels, F) that a complete recording is copied from."""
+        """The input mel (1, n_mels, F) of a complete recording."""
         return self._mel.to(utterance.audio.device)(utterance.audio) if utterance.mels is None else utterance.mels
 
     def examples(self, networks: Networks, batch: HarmonicBatch) -> list[Example]:
@@ -147,13 +147,8 @@ class HarmonicObjective(AdversarialObjective):
         for index in example_indices(batch):
             one = _utterance(batch, index, self._mel)
             mel = self._input_of(one)
-            track = network.track(mel)
-            pitch = {
-                "recorded": cut(one.pitch * one.voicing, 0, mel.size(2)),
-                "found": cut(track[:, 0] * (track[:, 1] > 0.5), 0, mel.size(2)),
-            }
-            pair = one.audio, network.infer(mel, track=track)
-            examples.append(sound_example(batch.names[index], self._mel.to(mel.device), *pair, pitch=pitch))
+            pair = one.audio, network.infer(mel)
+            examples.append(sound_example(batch.names[index], self._mel.to(mel.device), *pair))
         return examples
 
 
@@ -165,7 +160,7 @@ def magnitudes(sounds: Tensor, *, size: int) -> Tensor:
 
 
 def stft_distance(spectra: Sequence[Tensor], a: int, b: int) -> Tensor:
-    """Spectral convergence, relative to ``spectra[0]``, and the L1 of logs of two of magnitudes (B, F, bins) -> (B,).
+    """Spectral convergence, relative to ``spectra[0]``, plus L1 of logs, of two of magnitudes (B, F, bins) -> (B,).
 
     Source: Yamamoto et al., Parallel WaveGAN (arXiv:1910.11480), section 2.2.
     """

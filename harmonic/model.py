@@ -1,4 +1,4 @@
-"""A vocoder that filters given harmonics and noise: pitch and voicing, then gains and phases, from the mel alone."""
+"""The harmonic vocoder: a network that finds pitch and voicing, and one that filters harmonics and noise."""
 
 import math
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ _TINY = torch.finfo(torch.float32).tiny
 
 @dataclass(frozen=True)
 class PitchOutput:
-    """What the first network finds in a mel, float32 where nothing else is said."""
+    """Output of the pitch network, float32 unless noted."""
 
     pitch: Tensor  # (B, F) float64 Hz, everywhere
     voicing: Tensor  # (B, F) logit
@@ -49,12 +49,12 @@ def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
 
 
 def pitch_grid(device: torch.device) -> Tensor:
-    """The natural logarithms of the pitches in Hz that are told apart, (N_PITCHES,)."""
+    """The natural logarithms of the pitches (Hz) that are scored, (N_PITCHES,)."""
     return torch.linspace(math.log(LOWEST), math.log(HIGHEST), N_PITCHES, device=device)
 
 
 class PitchNetwork(nn.Module):
-    """Convolutions that score pitches, and voicing; always in float32, as an error of pitch adds up in the phase."""
+    """Convolutions that score pitches and voicing, in float32, because errors of pitch accumulate in the phase."""
 
     in_float32 = ("convs", "end")
 
@@ -76,14 +76,14 @@ class PitchNetwork(nn.Module):
             scores, voicing = x[:, :N_PITCHES], x[:, N_PITCHES]
             place = torch.arange(N_PITCHES, device=mel.device).unsqueeze(1)
             far = (place - scores.argmax(1, keepdim=True)).abs() > _NEIGHBORS
-            # In float64, as errors of rounding would add up in the phase, others in each engine.
+            # In float64, because rounding errors, which differ by engine, would accumulate in the phase.
             shares = torch.softmax(scores.masked_fill(far, -torch.inf).double(), dim=1)
             pitch = LOWEST * ((shares * place).sum(1) * _BIN).exp()
         return PitchOutput(pitch, voicing, scores)
 
 
 class Block(nn.Module):
-    """A ConvNeXt block over frames (arXiv:2201.03545), as Vocos has it (arXiv:2306.00814)."""
+    """A ConvNeXt block over frames (arXiv:2201.03545), as in Vocos (arXiv:2306.00814)."""
 
     def __init__(self, n_channels: int) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class FilterNetwork(nn.Module):
 
 
 class Fourier(nn.Module):
-    """Fourier transforms of frames of a wave; `harmonic.export` has others, for ONNX."""
+    """Fourier transforms of frames; `harmonic.export` has a version for ONNX."""
 
     def __init__(self, audio: AudioConfig) -> None:
         super().__init__()
@@ -147,8 +147,7 @@ class Fourier(nn.Module):
 
 
 class HarmonicVocoder(MelToWave, nn.Module):
-    """Mel to wave: a network filters harmonics of a pitch and noise in frequency, as vocoders of the source-filter
-    kind do (Neural Homomorphic Vocoder, DDSP, HiFTNet arXiv:2309.09493); then the wave's own mel is corrected.
+    """Filters harmonics and noise in frequency, as in DDSP and HiFTNet (arXiv:2309.09493), then corrects the mel.
 
     Frame i of all spectra begins at sample i * hop of a wave that begins ``pad_left`` samples before the sound.
     """
@@ -174,10 +173,10 @@ class HarmonicVocoder(MelToWave, nn.Module):
     def track(
         self, mel: Tensor, lengths: Tensor | None = None, *, pitch: Tensor | None = None, voicing: Tensor | None = None
     ) -> Tensor:
-        """What depends on all of a mel (B, n_mels, F), and is cut with it: (B, 4, F) float32 of pitch in Hz, voicing
-        from 0 to 1, phase in cycles, and from 0 to 1 how much the pitch is another than the mel's.
+        """mel (B, n_mels, F) -> (B, 4, F) float32: pitch (Hz), voicing (0 to 1), phase (cycles), and how far the pitch
+        differs from the mel's (0 to 1).
 
-        A ``pitch`` (B, F) in Hz, 0 where it is to be interpolated, and a ``voicing`` (B, F) replace the mel's.
+        A ``pitch`` (B, F) in Hz, 0 where it is interpolated, and a ``voicing`` (B, F) replace the mel's.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
@@ -188,14 +187,14 @@ class HarmonicVocoder(MelToWave, nn.Module):
             other = ((filled / found.pitch).log().abs() / _OTHER).clamp(max=1).float()
         if valid is not None:
             assert lengths is not None
-            # Frames past an utterance's end are as its last, of which windows and smoothing read a few.
+            # Windows and smoothing read a few frames past an utterance's end, which repeat its last one.
             last = (lengths - 1).clamp(min=0).unsqueeze(1)
             filled = torch.where(valid, filled, filled.gather(1, last))
             voicing = torch.where(valid, voicing, voicing.gather(1, last))
         return torch.cat([self.track_of(filled, voicing), other.unsqueeze(1)], dim=1)
 
     def track_of(self, pitch: Tensor, voicing: Tensor) -> Tensor:
-        """The first three rows of `track`, of pitch (B, F) in Hz everywhere, and voicing (B, F)."""
+        """The first three rows of `track` for pitch (B, F) in Hz, never 0, and voicing (B, F)."""
         return torch.stack([pitch.float(), _smoothed(voicing), phase_at_frames(pitch, self.audio)], dim=1)
 
     def forward(
@@ -210,8 +209,8 @@ class HarmonicVocoder(MelToWave, nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), `track`'s (B, 4, F), noise (N * B, T), lengths (B,) frames -> wave (N * B, T) float32.
 
-        T is (F - 1) * hop + filter_length. N draws of the noise make N sounds of each mel, a complete batch after the
-        other. With ``other_pitch`` corrections are smooth in frequency, as they would bring back the mel's harmonics.
+        T is (F - 1) * hop + filter_length. Each of N batches of noise makes a batch of sounds. With ``other_pitch``,
+        corrections are smooth in frequency, so that they don't restore the mel's harmonics.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         gain, noise_gain, phase = self.filter(mel, track, None if valid is None else ~valid.unsqueeze(1))
@@ -254,8 +253,8 @@ class HarmonicVocoder(MelToWave, nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
-        The noise depends on ``seed`` and the place in the utterance alone, of which ``first_frame`` is the mel's first.
-        ``track``, cut as the mel, is else found, by ``pitch`` and ``voicing`` where they are given.
+        The noise depends on ``seed`` and the position in the utterance, where the mel begins at ``first_frame``.
+        ``pitch`` and ``voicing`` are `track`'s; ``track`` is its result, cut like the mel.
         """
         if track is None:
             track = self.track(mel, lengths, pitch=pitch, voicing=voicing)
@@ -264,7 +263,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
         return self.cut(wave, mel.size(2), lengths)
 
     def cut(self, wave: Tensor, n_frames: int, lengths: Tensor | None) -> Tensor:
-        """What `forward` makes -> the sound (B, n_frames * hop), zero past an utterance's end."""
+        """`forward`'s wave -> the sound (B, n_frames * hop), zero past an utterance's end."""
         hop = self.audio.hop_length
         wave = F.pad(wave[:, self.mel.pad_left :], (0, hop))[:, : n_frames * hop]
         if lengths is not None:
@@ -272,20 +271,19 @@ class HarmonicVocoder(MelToWave, nn.Module):
         return wave
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        """The seed of the noise, and the corrections."""
-        given, context = {"corrections": options.mel_corrections, "seed": seed}, context_frames(self.config, self.audio)
-        return VocoderSettings(given, context=context, positional=True, tracked=True, windows=options.mel_corrections)
+        context = context_frames(self.config, self.audio)
+        return VocoderSettings({"seed": seed}, context=context, positional=True, tracked=True, windows=MEL_CORRECTIONS)
 
     def _spectrum(self, wave: Tensor) -> Any:
         """wave (B, T) -> (B, F, bins) complex, of windowed frames."""
         return self.fourier(wave, self.mel.window)
 
     def _sound(self, spectrum: Any, windows: Tensor, scale: Tensor) -> Tensor:
-        """spectrum (B, F, bins) complex -> wave (B, T): its frames times ``windows`` added up, times ``scale``."""
+        """spectrum (B, F, bins) complex -> wave (B, T), by overlap-add with ``windows``, times ``scale``."""
         return overlap_add(self.fourier.inverse(spectrum) * windows, self.audio.hop_length) * scale
 
     def _windows(self, n_frames: int, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The last two arguments of `_sound` for frames that are ``valid`` (B, F), or all ``n_frames``."""
+        """The windows and the scale of `_sound` for the ``valid`` (B, F) frames, or all ``n_frames``."""
         window = self.mel.window
         windows = window.expand(1, n_frames, -1) if valid is None else window * valid.unsqueeze(2)
         weight = overlap_add(windows * window, self.audio.hop_length)
@@ -293,14 +291,14 @@ class HarmonicVocoder(MelToWave, nn.Module):
 
 
 def _smoothed(voicing: Tensor) -> Tensor:
-    """voicing (B, F) averaged over three frames, those beyond the ends as the outermost."""
+    """voicing (B, F) averaged over three frames, with replicated ends."""
     padded = F.pad(voicing, (1, 1), mode="replicate")
     return (padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]) / 3
 
 
 def _interpolation(basis: Tensor, n_bins: int) -> Tensor:
     """basis (n_mels, bins) -> (n_mels, n_bins): weights of linear interpolation between the filters' centers."""
-    filters = basis.double().numpy()  # NumPy, as networks are also made without memory, on the device `meta`
+    filters = basis.double().numpy()  # NumPy, so that networks can be made on the device `meta`
     sums = filters.sum(1)
     used = sums > 0
     centers = (filters[used] * np.arange(filters.shape[1])).sum(1) / sums[used]
@@ -310,23 +308,22 @@ def _interpolation(basis: Tensor, n_bins: int) -> Tensor:
 
 
 def draw_noise(source: SeededNoise, seed: int, mel: Tensor, audio: AudioConfig, *, first_frame: int) -> Tensor:
-    """The noise (B, (F - 1) * hop + filter_length) of a seed for mel (B, n_mels, F), the same for each utterance."""
+    """Draw noise (B, (F - 1) * hop + filter_length) for mel (B, n_mels, F), the same for each utterance."""
     n_samples = (mel.size(2) - 1) * audio.hop_length + audio.filter_length
-    # A row of the noise is a hop; windows reach beyond the last frame's.
+    # A row of the noise is a hop; the last windows extend beyond the last frame.
     rows = source(seed, -(-n_samples // audio.hop_length), device=mel.device, first=first_frame)
     return rows.transpose(1, 2).flatten(1)[:, :n_samples].expand(len(mel), -1)
 
 
 def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
-    """Mel frames on each side that a frame's samples depend on, besides the track and before corrections."""
-    # Windows that overlap follow the network's convolutions.
+    """Mel frames on each side that a frame's samples depend on: convolutions, then windows that overlap."""
     return (config.n_layers + 1) * (_KERNEL // 2) + -(-audio.filter_length // audio.hop_length)
 
 
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """New networks with random weights: the vocoder and, in training, the configuration's discriminators."""
+    """Build networks with random weights: the vocoder and, for training, discriminators if configured."""
     networks: dict[str, nn.Module] = {"harmonic": HarmonicVocoder(config, audio)}
     if config.discriminators is not None and not inference:
         networks |= build_discriminators(config.discriminators)

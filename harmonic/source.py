@@ -1,4 +1,4 @@
-"""The sound source: a pulse-like sum of all harmonics of the pitch, in closed form, from values at mel frames."""
+"""The sound source: the sum of all harmonics of the pitch, in closed form, from values at mel frames."""
 
 import math
 
@@ -13,7 +13,7 @@ LOWEST, HIGHEST = PITCH_LIMITS  # Hz
 
 
 def fill_unvoiced(pitch: Tensor) -> Tensor:
-    """pitch (..., F) in Hz, 0 where unvoiced -> the same, there interpolated in the logarithm; 200 where all is."""
+    """pitch (..., F) in Hz, 0 where unvoiced -> log-interpolated there; 200 if there is no voiced frame."""
     n_frames = pitch.size(-1)
     place = torch.arange(n_frames, device=pitch.device).expand(pitch.shape)
     voiced = pitch > 0
@@ -29,7 +29,7 @@ def fill_unvoiced(pitch: Tensor) -> Tensor:
 def phase_at_frames(pitch: Tensor, audio: AudioConfig) -> Tensor:
     """pitch (B, F) in Hz -> cycles since the first frame at the centers of frames, (B, F) in [0, 1).
 
-    Between frames pitch changes linearly from sample to sample, as in `harmonics`.
+    Pitch changes linearly between frames, as in `harmonics`.
     """
     cycles = _cycles(pitch[:, :-1], pitch[:, 1:], audio.hop_length, audio) / audio.sampling_rate
     return F.pad(cycles.double().cumsum(1), (1, 0)).remainder(1.0).float()  # float32 would drift
@@ -43,9 +43,9 @@ def _cycles(pitch: Tensor, next_pitch: Tensor, n: Tensor | int, audio: AudioConf
 def harmonics(pitch: Tensor, phase: Tensor, audio: AudioConfig) -> Tensor:
     """pitch (B, F) in Hz, phase (B, F) of `phase_at_frames` -> wave (B, (F - 1) * hop + filter_length).
 
-    All harmonics up to half the sampling rate with amplitude 1, the topmost faded in by the fraction that fits:
-    sum of cos(k x) for k = 1..n is sin((n + 1/2) x) / (2 sin(x / 2)) - 1/2. The first frame is the first
-    ``filter_length`` samples; the pitch of the first and the last frame goes on beyond their centers.
+    All harmonics up to half the sampling rate have amplitude 1, and the next one the fraction that fits: the sum of
+    cos(k x) for k = 1..n is sin((n + 1/2) x) / (2 sin(x / 2)) - 1/2. The first frame is the first ``filter_length``
+    samples; pitch is constant before the first and after the last center.
     """
     hop, rate, half = audio.hop_length, audio.sampling_rate, audio.filter_length // 2
     n_more = -(-half // hop)  # frames on each side, to fill the first and the last window
@@ -55,7 +55,7 @@ def harmonics(pitch: Tensor, phase: Tensor, audio: AudioConfig) -> Tensor:
     pitch = torch.cat([pitch[:, :1].expand(-1, n_more), pitch, pitch[:, -1:].expand(-1, n_more + 1)], dim=1)
     this, following = pitch[:, :-1, None], pitch[:, 1:, None]
     sample = torch.arange(hop, device=pitch.device)
-    # In float64, as an error counts several hundred times in the highest harmonics.
+    # In float64, because the highest harmonics multiply errors by several hundred.
     cycles = (phase[:, :, None].double() + _cycles(this, following, sample, audio) / rate).flatten(1)
     fitting = (rate / 2) / torch.lerp(this, following, sample / hop).flatten(1)
     count = fitting.floor()

@@ -1,4 +1,4 @@
-"""What the harmonic vocoder's options mean for a training: mels, segments, architecture and schedule."""
+"""The set-up of a Harmonic training: mels, segments, architecture and schedule."""
 
 import math
 from dataclasses import replace
@@ -42,7 +42,7 @@ def cosine_schedule(learning_rate: float, *, n_epochs: int) -> Schedule:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe, which change ``base``, that of the checkpoint to resume from."""
+    """The architecture of the options, whose defaults are those of the checkpoint to resume from, ``base``."""
     config = replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
     if options.adversarial:
         discriminators = replace(config.discriminators or DiscriminatorConfig(), **options.discriminators)

@@ -31,30 +31,14 @@ class TrainingOptions(InputMelOptions):
     """HiFi-GAN's own options of training."""
 
     lr_decay: float = option(
-        0.9998,
-        "factor of the learning rate, each epoch",
-        above=0,
-        variable="LR_DECAY",
-        published=("LEARNING_RATE_DECAY",),
+        0.9998, "learning rate factor per epoch", above=0, variable="LR_DECAY", published=("LEARNING_RATE_DECAY",)
     )
     adam_betas: tuple[float, ...] = option(ADAM_BETAS, "decay of Adam's averages: B1 B2", least=0, below=1)
     segment_size: int | None = option(
-        None,
-        f"samples of a training segment; {SEGMENT_SIZE}, or the multiple of the hop length below, if not given",
-        least=1,
+        None, f"samples of a training segment (default: {SEGMENT_SIZE}, rounded down to a multiple of the hop)", least=1
     )
     mel_fmax_loss: float | None = option(
-        None, "Hz, upper end of the mel loss's band; half the sampling rate if not given", above=0
-    )
-    mel_loss_only: bool = option(
-        False,
-        "train the generator by the mel loss alone, several times faster; --resume without it continues as published",
-    )
-    mel: str = option(
-        "corpus",
-        "corpus: mels as the corpus's, which its voices make (or those of --for-voice or --input-mels-dir); published: "
-        "as the published vocoders', which speak for a voice after fine-tuning on its mels",
-        choices=("corpus", "published"),
+        None, "highest frequency of the mel loss, Hz (default: half the sampling rate)", above=0
     )
     fine_tune_lr_factor: float = option(
         1.0, "factor of the learning rate in fine-tuning", above=0, variable="FINE_TUNE_LR_FACTOR"
@@ -63,18 +47,15 @@ class TrainingOptions(InputMelOptions):
         False, "compute grouped convolutions in float32 with --amp, which is faster on some GPUs"
     )
     concat_fwd: bool | None = option(
-        None, "discriminators score recordings and generated sound in one pass; on with --cuda if not given"
+        None, "discriminators score recordings and generated sound in one pass (default: with --cuda)"
     )
     preset: str = option(
         "v1", "one of the authors' architectures", choices=tuple(PRESETS), names=("--size",), variable="SIZE"
     )
-    hifigan_config: Path | None = option(
-        None, "JSON in the form of the authors' config.json; its values take the place of defaults"
-    )
+    hifigan_config: Path | None = option(None, "JSON like the authors' config.json, whose values are defaults")
     architecture: Mapping[str, Any] = group(
         ModelConfig,
-        "architecture of HiFi-GAN: an option that is left out takes the preset's value, for v1 that in brackets, or "
-        "that of the checkpoint to resume from",
+        "architecture of HiFi-GAN (default: that of the preset, shown for v1, or of the checkpoint to resume from)",
         by_name=True,
     )
     dataset_path: Path = Path()

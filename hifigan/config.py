@@ -1,4 +1,4 @@
-"""HiFi-GAN's architecture in numbers, the options that set it, and the authors' three presets."""
+"""HiFi-GAN's architecture, its options, and the authors' three presets."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from common.errors import OptionError
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import option
 
-# The mels of the published vocoders before fine-tuning, of recordings scaled to one peak; no published voice has such.
+# The mels of the published vocoders before fine-tuning; no published voice makes such mels.
 PUBLISHED_MELS: dict[str, Any] = {"framing": "aligned", "peak": 0.95}
 # Fields of AudioConfig and their keys in the authors' config.json.
 AUDIO_KEYS = {
@@ -36,20 +36,18 @@ class ModelConfig(DiscriminatorConfig, Architecture):
     n_mel_channels: int = 80
     resblock: str = option("1", "1: pairs of convolutions, 2: single ones", choices=("1", "2"))
     upsample_rates: tuple[int, ...] = option(
-        (8, 8, 2, 2), "factors whose product is the hop length; chosen to fit it if not given", least=1
+        (8, 8, 2, 2), "factors that multiply to the hop length (default: chosen to fit it)", least=1
     )
     upsample_kernel_sizes: tuple[int, ...] = option(
-        (16, 16, 4, 4), "kernel sizes of the upsamplings; twice the rate if those are given alone", least=1
+        (16, 16, 4, 4), "kernel sizes of the upsamplings (default: twice the rate)", least=1
     )
-    upsample_initial_channel: int = option(
-        512, "channels before the first upsampling, which each of them halves", least=1
-    )
+    upsample_initial_channel: int = option(512, "channels before the first upsampling; each one halves them", least=1)
     resblock_kernel_sizes: tuple[int, ...] = option(
         (3, 7, 11), "kernel sizes of the parallel residual blocks", least=1, odd=True
     )
     resblock_dilation_sizes: tuple[tuple[int, ...], ...] = option(
         ((1, 3, 5), (1, 3, 5), (1, 3, 5)),
-        "dilations of each of them, separated by commas",
+        "dilations of each block, separated by commas",
         read=_dilations,
         metavar="D,D,D",
     )

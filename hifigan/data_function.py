@@ -16,7 +16,7 @@ from hifigan.arg_parser import TrainingOptions
 
 @dataclass(frozen=True)
 class HifiganBatch(Batch):
-    """Recordings, or segments of them, zero-padded; each is a multiple of the hop length."""
+    """Recordings or segments, zero-padded."""
 
     audio: Tensor  # (B, T) float32 in [-1, 1]
     audio_lengths: Tensor  # (B,) int64 samples, multiples of the hop length
@@ -25,23 +25,18 @@ class HifiganBatch(Batch):
 
     @property
     def frame_lengths(self) -> Tensor:
-        return self.mel_lengths
-
-    @property
-    def mel_lengths(self) -> Tensor:
-        """(B,) frames."""
         return self.audio_lengths // self.hop_length
 
 
 class HifiganDataset(RecordingDataset):
-    """Recordings of a list, with their mels where the folder ``options.input_mels_dir`` has them.
+    """Recordings of a list, with mels from ``options.input_mels_dir`` if that is given.
 
-    ``draw`` gives a random segment; indexing gives the complete recording up to its last complete frame.
+    ``draw`` returns a random segment; indexing returns the recording up to its last complete frame.
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, **known: Any) -> None:
         super().__init__(options, filelists, mels=options.input_mels_dir, **known)
-        self._segment_size: int = options.segment_size  # type: ignore[assignment]  # set by the training's set-up
+        self._segment_size: int = options.segment_size  # type: ignore[assignment]  # set by `set_up`
         self._extractor = MelExtractor(self.audio)
 
     def __getitem__(self, index: int) -> HifiganBatch:
@@ -54,7 +49,7 @@ class HifiganDataset(RecordingDataset):
         return self._batch(index, wave, None if mel is None else mel[:, :n_frames])
 
     def draw(self, index: int, *, epoch: int) -> HifiganBatch:
-        """A segment from a place that seed, epoch and index decide; with mels from files it begins with a frame."""
+        """A segment at a position that depends on seed, epoch and index; with mels from files, it begins at a frame."""
         n_samples, size, hop = self.lengths[index], self._segment_size, self.audio.hop_length
         mel = self.load_mel(index)
         if mel is None:

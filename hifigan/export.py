@@ -1,4 +1,4 @@
-"""HiFi-GAN's generator for exported files."""
+"""Export of HiFi-GAN's generator."""
 
 from common.checkpoints.exported import WAVE, Exports, Part, Quantization, Shapes, random_examples
 from common.config import AudioConfig
@@ -8,7 +8,7 @@ from hifigan.model import Generator, context_frames
 
 
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """HiFi-GAN as one part, for utterances of one length: masks would cost a narrow generator a quarter of its time."""
+    """Export the generator as one part, for utterances of one length: masks would take a quarter of the time."""
     inputs: Shapes = {"mel": ("batch", config.n_mel_channels, "frames")}
     part = Part(
         "",
@@ -23,6 +23,6 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
 
 
 class ExportedNetwork(ExportedVocoder):
-    """An exported generator, which makes the sound that the network does."""
+    """An exported generator."""
 
     settings = Generator.settings

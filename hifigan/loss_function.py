@@ -18,10 +18,10 @@ MEL_WEIGHT = 45.0
 
 
 class HifiganObjective(AdversarialObjective):
-    """The losses of section 2.4 of arXiv:2010.05646, with the published weights in their values.
+    """The losses of section 2.4 of arXiv:2010.05646; their values include the published weights.
 
-    ``g_loss`` is the sum of ``adversarial_loss``, ``feature_loss`` and ``mel_loss``. All are means over segments; in
-    validation ``mel_loss`` is one over frames of complete recordings.
+    ``g_loss`` is the sum of ``adversarial_loss``, ``feature_loss`` and ``mel_loss``. Training averages over segments,
+    validation over frames of complete recordings.
     """
 
     log_style = LogStyle(
@@ -33,10 +33,8 @@ class HifiganObjective(AdversarialObjective):
     )
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
-        weights = {} if options.mel_loss_only else dict.fromkeys(("adversarial_loss", "feature_loss"), 1.0)
+        weights = dict.fromkeys(("adversarial_loss", "feature_loss"), 1.0)
         super().__init__("generator", {"mel_loss": 1.0}, weights, concat_fwd=bool(options.concat_fwd))
-        if options.mel_loss_only:
-            self.log_style = replace(self.log_style, terms={"mel_loss": "mel loss"}, rates={"generator": "g lr"})
         self._input_mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=options.mel_fmax_loss))
 
@@ -58,7 +56,7 @@ class HifiganObjective(AdversarialObjective):
     def evaluate(self, networks: Networks, batch: HifiganBatch) -> dict[str, Term]:
         waves, lengths = (self._resynthesize(networks, batch), batch.audio), batch.audio_lengths
         made, target = (self._loss_mel.to(wave.device)(wave, lengths) for wave in waves)
-        valid = mask_from_lengths(batch.mel_lengths, target.size(2)).unsqueeze(1)
+        valid = mask_from_lengths(batch.frame_lengths, target.size(2)).unsqueeze(1)
         error = ((made - target).abs() * valid).sum()
         return {"mel_loss": Term(MEL_WEIGHT * error, batch.n_frames * target.size(1))}
 
@@ -73,14 +71,14 @@ class HifiganObjective(AdversarialObjective):
 
     def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> Tensor:
         """Complete recordings spoken again (B, T)."""
-        return networks["generator"](self._mel(batch, batch.audio_lengths), batch.mel_lengths).float()
+        return networks["generator"](self._mel(batch, batch.audio_lengths), batch.frame_lengths).float()
 
     def _mel(self, batch: HifiganBatch, lengths: Tensor | None = None) -> Tensor:
         """The generator's input (B, n_mels, T / hop)."""
         if batch.mels is not None:
             return batch.mels
         n_frames = batch.audio.size(1) // batch.hop_length
-        # The centered framing has one frame more, behind the last sample.
+        # The centered framing has one more frame, after the last sample.
         return self._input_mel.to(batch.audio.device)(batch.audio, lengths)[:, :, :n_frames]
 
 

@@ -23,7 +23,7 @@ _AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose
 
 
 class RowConv(WeightNorm, nn.Conv1d):
-    """A convolution over time of rows (B, C, 1, T), which unlike (B, C, T) can lie channels last in memory."""
+    """A convolution over time of (B, C, 1, T), because (B, C, T) has no channels-last memory format."""
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T)."""
@@ -32,10 +32,10 @@ class RowConv(WeightNorm, nn.Conv1d):
 
 
 class RowConvTranspose(WeightNorm, nn.ConvTranspose1d):
-    """A transposed convolution over time of rows (B, C, 1, T).
+    """A transposed convolution over time of (B, C, 1, T).
 
-    Those of up to 16 channels are trained in float32 on the CPU even under autocast: with AMX, oneDNN's bfloat16
-    gradient of their input is wrong, without an error (PyTorch 2.13; compare pytorch/pytorch#169688).
+    With up to 16 channels it is trained in float32 on the CPU even under autocast: with AMX, oneDNN's bfloat16 gradient
+    of its input is silently wrong (PyTorch 2.13; compare pytorch/pytorch#169688).
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -123,12 +123,12 @@ class Generator(MelToWave, nn.Module):
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) in [-1, 1], zero past an utterance's end.
 
-        With ``lengths`` each utterance is as if it were alone: what lies past its end is zero before every convolution.
+        With ``lengths``, samples past an utterance's end are masked before every convolution.
         """
         padding = _padding(lengths, mel.size(2))
         rows = mel.unsqueeze(2)
-        # Else oneDNN converts every layer's input and output, which takes a fifth of the time at inference, and in
-        # training more than half of a small generator's; and so does cuDNN in 16 bits.
+        # Otherwise oneDNN, and cuDNN in 16 bits, convert every layer's input and output, which takes a fifth of the
+        # time at inference and more than half of a small generator's training.
         x = self.conv_pre(_masked(rows, padding)).contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
             x = up(_activate(x, padding, inplace=True))
@@ -136,34 +136,33 @@ class Generator(MelToWave, nn.Module):
                 lengths = lengths * rate
             padding = _padding(lengths, x.size(3))
             x = blocks(x, padding)
-        # The authors left the last slope at PyTorch's default, and published weights are trained with it.
+        # The authors left the last slope at PyTorch's default.
         x = _activate(x, padding, slope=0.01, inplace=True)
         if torch.jit.is_scripting():  # as in RowConvTranspose
             x = self.conv_post(x)
         else:
-            with torch.autocast(x.device.type, enabled=False):  # samples of eight bits would sound noisy
+            with torch.autocast(x.device.type, enabled=False):  # bfloat16 samples would sound noisy
                 x = self.conv_post(x.float())
         return _masked(torch.tanh(x), padding)[:, 0, 0]
 
     @torch.jit.export
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`forward`, by the name that all vocoders have for it."""
+        """`forward`, by the name that all vocoders share."""
         return self.forward(mel, lengths)
 
     @torch.jit.unused
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        """Nothing is random; pieces of a mel are read with what surrounds them."""
         return VocoderSettings(context=context_frames(self.config))
 
     @torch.jit.unused
     def prepare_for_inference(self) -> None:
-        """Fold weight norm into plain weights; the network cannot be trained afterwards."""
+        """Fold weight norm; the network can't be trained afterwards."""
         self.eval()
         fold_weight_norm(self)
 
 
 def to_torchscript(network: Generator) -> torch.jit.ScriptModule:
-    """Compile a vocoder to TorchScript, for any batch size and length; prepares ``network`` for inference."""
+    """Prepare ``network`` for inference and compile it to TorchScript."""
     network.prepare_for_inference()
     return torch.jit.script(network)
 
@@ -171,7 +170,7 @@ def to_torchscript(network: Generator) -> torch.jit.ScriptModule:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new generator with random weights and its discriminators; OptionError where its rates do not make a hop."""
+    """Build a generator and discriminators with random weights; OptionError if the rates don't multiply to a hop."""
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
         rates = " ".join(map(str, config.upsample_rates))
@@ -183,10 +182,10 @@ def build_networks(
 
 
 def context_frames(config: ModelConfig) -> int:
-    """Mel frames on each side that a frame's samples depend on, followed from the last convolution to the first.
+    """Mel frames on each side that a frame's samples depend on, computed from the last convolution to the first.
 
-    A convolution of kernel size k and dilation d adds d (k - 1) / 2 positions. Of a transposed one of rate r, padded by
-    (k - r) / 2, n positions beyond become (n + (k + r) / 2 - 1) / r, rounded down.
+    A convolution with kernel size k and dilation d adds d (k - 1) / 2 positions. A transposed one with rate r and
+    padding (k - r) / 2 turns n positions into (n + (k + r) / 2 - 1) / r, rounded down.
     """
     block_reach = 0
     for size, dilations in zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes):
@@ -199,20 +198,20 @@ def context_frames(config: ModelConfig) -> int:
 
 
 def set_up_networks(networks: dict[str, Any], options: TrainingOptions, **_: Any) -> list[str]:
-    """Apply the options beyond the architecture; there is nothing to print."""
+    """Apply the options beyond the architecture."""
     networks["msd"].amp_grouped_conv = not options.no_amp_grouped_conv
     return []
 
 
 def _same_convs(n_channels: int, size: int, dilations: tuple[int, ...]) -> nn.ModuleList:
-    """Convolutions that leave lengths as they are."""
+    """Convolutions that keep the length."""
     return nn.ModuleList(
         RowConv(n_channels, n_channels, size, dilation=one, padding=(size - 1) * one // 2) for one in dilations
     )
 
 
 def _padding(lengths: Tensor | None, size: int) -> Tensor | None:
-    """Positions past the ends of ``lengths`` (B,), as a mask (B, 1, 1, size)."""
+    """lengths (B,) -> mask (B, 1, 1, size), True past the ends."""
     return None if lengths is None else ~mask_from_lengths(lengths, size)[:, None, None]
 
 
@@ -222,5 +221,5 @@ def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
 
 
 def _activate(x: Tensor, padding: Tensor | None, slope: float = 0.1, inplace: bool = False) -> Tensor:
-    """Leaky ReLU and zeros past the ends; ``inplace``, for an ``x`` that nothing else reads, saves memory."""
+    """Leaky ReLU, and zeros past the ends."""
     return _masked(F.leaky_relu(x, slope, inplace), padding)

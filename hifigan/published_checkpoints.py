@@ -1,4 +1,4 @@
-"""HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the files that belong to them in their folder."""
+"""HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the related files in their folder."""
 
 import re
 from math import prod
@@ -23,21 +23,18 @@ _GENERATOR_FILE = {theirs: own for own, theirs in _DISCRIMINATORS_FILE.items()}
 _LISTS = ("upsample_rates", "upsample_kernel_sizes", "resblock_kernel_sizes", "resblock_dilation_sizes")
 _NETWORK = ("resblock", "upsample_initial_channel", *_LISTS)
 _NVIDIA_KEYS = {field: field for field in AUDIO_KEYS} | {"n_mels": "num_mels"}
-# Neither layout records framing and peak, which are assumed to be PUBLISHED_MELS; but vocoders fine-tuned on a
-# generator's mels, which are usually centered, are written in the same way.
+# Neither layout records framing and peak, so PUBLISHED_MELS are assumed, although vocoders that were fine-tuned on a
+# generator's mels, which are usually centered, have the same layout.
 _FLAT_RESBLOCK = re.compile(r"resblocks\.(\d+)\.(convs.*)")
 _FIRST_CONVS = re.compile(r"discriminators\.0\.convs\.\d+\.weight_(orig|v)")
 _TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)}  # in their optimizers' order
 
 
 def read_published(state: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
-    """A generator's file as a checkpoint, with the discriminators and optimizers of it or its folder if ``training``.
+    """Read a generator's file, and if ``training`` the discriminators and optimizers in it or in its folder.
 
-    Without discriminators in either, ``networks`` has the generator alone and ``training`` is None. The result is
-    None for a file of another layout.
-
-    Raises:
-        CheckpointError: there is no configuration, or the discriminators' file is given in place of the generator's.
+    Without these, ``networks`` has only the generator, and ``training`` is None. Returns None for another layout.
+    Raises CheckpointError if there is no configuration, or if the file is the discriminators'.
     """
     weights = published_state(payload["generator"]) if "generator" in payload else state or published_state(payload)
     if not {"conv_pre.bias", "conv_post.bias", "ups.0.bias"} <= weights.keys():
@@ -76,7 +73,7 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
 
 
 def _partner(path: Path, prefixes: dict[str, str]) -> Path | None:
-    """The file that was saved together with ``path``, if it is there: the name with another prefix."""
+    """Find the file that was saved with ``path``, whose name has another prefix."""
     for own, other in prefixes.items():
         found = path.with_name(other + path.name.removeprefix(own))
         if path.name.startswith(own) and found.is_file():
@@ -87,10 +84,10 @@ def _partner(path: Path, prefixes: dict[str, str]) -> Path | None:
 def _description(
     payload: dict[str, Any], *, n_mels: int, path: Path
 ) -> tuple[str, dict[str, Any], AudioConfig, tuple[str, ...]]:
-    """The owner of the file, the generator's part of ModelConfig, its mels, and the fields of these that are assumed.
+    """The file's owner, the generator's part of ModelConfig, the mels, and the fields of the mels that are assumed.
 
-    They come from ``config`` and ``train_setup`` of NVIDIA's file, where what it does not record is as in NVIDIA's
-    recipe, or from the authors' ``config.json``, which is in the folder of theirs or given as ``config``.
+    Their sources are ``config`` and ``train_setup`` of NVIDIA's file, with the recipe's values for the rest, or the
+    authors' ``config.json`` in the file's folder, or ``config`` with its contents.
     """
     values, source = payload.get("config"), path
     if values is None:
@@ -116,9 +113,9 @@ def _description(
 
 
 def _with_our_names(published: State, *, n_kernels: int) -> State:
-    """Residual blocks by stage and kernel, which the authors number consecutively, and all under weight norm.
+    """Rename the authors' residual blocks by stage and kernel, and add weight norm.
 
-    NVIDIA's first version had a last dimension of 1.
+    The weights of NVIDIA's first version have a last dimension of 1.
     """
     state = {}
     for key, value in published.items():
@@ -130,7 +127,7 @@ def _with_our_names(published: State, *, n_kernels: int) -> State:
 
 
 def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
-    """Widths and groups, as the shapes of the first discriminator of each kind show them."""
+    """Widths and groups, from the shapes of the first discriminator of each kind."""
     periods, scales = (
         [value.shape for key, value in state.items() if _FIRST_CONVS.fullmatch(key) and _is_parameter(key, value)]
         for state in (mpd, msd)
@@ -147,8 +144,8 @@ def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
 def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict[str, Any]:
     """Epoch, iteration, optimizers and loss scales.
 
-    ``epoch`` is the last one that is finished. NVIDIA counts epochs from 1 and saves at their end. The authors count
-    from 0, save within an epoch and repeat it when they resume: their number is that of the finished epochs.
+    ``epoch`` is the last complete one. NVIDIA counts from 1 and saves at the end of an epoch; the authors count from 0,
+    save within an epoch, and repeat it when they resume.
     """
     counters = payload.get("train_state") or {"epoch": payload["epoch"], "iters_all": payload["steps"]}
     optimizers, scales, finite_since = {}, {}, {}
@@ -167,5 +164,5 @@ def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict
 
 
 def _is_parameter(key: str, value: Tensor) -> bool:
-    """False for the two vectors of spectral norm, which are buffers; one has the name of a weight norm's parameter."""
+    """False for the two vectors of spectral norm, which are buffers, although one is named like a parameter."""
     return value.dim() > 1 or not key.endswith(("weight_u", "weight_v"))

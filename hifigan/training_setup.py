@@ -1,4 +1,4 @@
-"""What HiFi-GAN's options mean for a training: mels, segments, architecture and schedule."""
+"""The set-up of a HiFi-GAN training: mels, segments, architecture and schedule."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,18 +16,18 @@ from common.training.optim import Optimization, exponential_schedule
 from common.training.options import RunOptions
 from common.training.settings import TrainingRequest, TrainingSetup, stored_mels
 from hifigan.arg_parser import ADAM_BETAS, SEGMENT_SIZE, TrainingOptions
-from hifigan.config import AUDIO_KEYS, PRESETS, PUBLISHED_MELS, ModelConfig
+from hifigan.config import AUDIO_KEYS, PRESETS, ModelConfig
 from hifigan.model import set_up_networks
 
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
-# Keys of config.json that are not the options' names, and those that say nothing of them.
+# Keys of config.json that differ from the options' names, and those without an option.
 _OPTIONS = {key: field for field, key in AUDIO_KEYS.items()}
 _OPTIONS |= {"fmax_for_loss": "mel_fmax_loss", "fmax_loss": "mel_fmax_loss"}
 _IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
 
 
 def find_defaults(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
-    """What the file of --hifigan-config, as the authors' config.json, says of options, by name; raises InputError."""
+    """Read the defaults of options from --hifigan-config, by name; raises InputError."""
     path: Path | None = given["hifigan_config"]
     if path is None:
         return {}
@@ -55,7 +55,10 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     options.check_fine_tuning(trained=(request.resumed or request.initial) is not None)
     if len(options.adam_betas) != 2:
         raise OptionError(f"--adam-betas {options.adam_betas}: expected two numbers")
-    audio = _mels(options, request)
+    folder = options.input_mels_dir
+    source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
+    # Mels without a description, as published tools wrote them, may differ from those of the previous training.
+    audio = request.mels(source, for_voice=options.for_voice, may_resume=folder is None)
     hop = audio.hop_length
     segment_size = options.segment_size or SEGMENT_SIZE // hop * hop
     if segment_size % hop:
@@ -66,7 +69,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         replace(
             options,
             segment_size=segment_size,
-            # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
+            # One large pass is faster than two small ones on a GPU, and slower on a CPU.
             concat_fwd=request.computing.cuda if options.concat_fwd is None else options.concat_fwd,
         ),
         audio,
@@ -78,20 +81,10 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     )
 
 
-def _mels(options: TrainingOptions, request: TrainingRequest) -> AudioConfig:
-    folder = options.input_mels_dir
-    source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
-    if options.mel == "published":  # as options, over which those that were given have precedence
-        values = PUBLISHED_MELS | request.audio.values
-        request = replace(request, audio=replace(request.audio, values=values))
-    # Mels without a description, as the published generators' tools made them, are not those of the vocoder before.
-    return request.mels(source, for_voice=options.for_voice, may_resume=folder is None)
-
-
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture of the options for ``audio``; a checkpoint's, ``base``, takes the place of the preset."""
+    """The architecture of the options for ``audio``, whose defaults are a checkpoint's, ``base``, or the preset's."""
     given = {**options.architecture, "n_mel_channels": audio.n_mels}
     if base is not None:
         return replace(base, **given)
@@ -104,7 +97,7 @@ def model_config(
 
 
 def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
-    """The preset's rates if their product is the hop length, else as many, falling, the first as large as possible."""
+    """Return the preset's rates if they multiply to the hop length, else as many falling rates that do."""
     if prod(preset) == hop_length:
         return preset
     candidates = combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset))  # the largest come first

@@ -38,42 +38,37 @@ class TrainingOptions:
     )
     override_config: tuple[str, ...] = option(
         (),
-        "other values for keys of that file, such as input_train.audio_dataset.trim_silence=false",
+        "values that replace the file's, such as input_train.audio_dataset.trim_silence=false",
         metavar="KEY=VALUE",
         adds_up=True,
     )
     max_duration: float | None = option(
         None,
-        "leave out training utterances of more seconds; if not given, the value in --model-config",
+        "longest training utterances, seconds (default: the value in --model-config)",
         above=0,
         variable="MAX_DURATION",
     )
     lr_policy: str = option("exponential", "how the learning rate decays", choices=LR_POLICIES, variable="LR_POLICY")
     warmup_epochs: int = option(2, "epochs in which it rises", least=0, variable="WARMUP_EPOCHS")
-    hold_epochs: int = option(140, "epochs in which it then stays", least=0, variable="HOLD_EPOCHS")
+    hold_epochs: int = option(140, "epochs in which it is constant", least=0, variable="HOLD_EPOCHS")
     min_lr: float = option(1e-5, "lowest learning rate", least=0, variable="MIN_LEARNING_RATE")
-    lr_exp_gamma: float = option(
-        0.981, "factor of each epoch, for the exponential policy", above=0, variable="LR_EXP_GAMMA"
-    )
-    settings: "JasperSettings" = None  # type: ignore[assignment]  # of the file, which `set_up` reads
+    lr_exp_gamma: float = option(0.981, "factor per epoch of the exponential policy", above=0, variable="LR_EXP_GAMMA")
+    settings: "JasperSettings" = None  # type: ignore[assignment]  # set by `set_up`
     dataset_path: Path = Path()
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """How recordings are prepared for transcription, and which of them are transcribed."""
+    """How recordings are selected and prepared for transcription."""
 
-    model_config: Path | None = option(
-        None,
-        "YAML file that training took: its network must be the checkpoint's, its input_val gives defaults of these",
-    )
-    max_utterances: int = option(0, "transcribe so many; 0: all", least=0)
+    model_config: Path | None = option(None, "YAML file of the training, whose input_val has the defaults of these")
+    max_utterances: int = option(0, "utterances to transcribe at most; 0: all", least=0)
     trim_silence: bool | None = option(
-        None, "leave out both ends as far as they are 60 dB below the loudest part (default: on)"
+        None, "remove both ends where they are 60 dB below the loudest part (default: on)"
     )
     normalize_transcripts: bool | None = option(
-        None, "bring references into the model's form: lower case, numbers in words, no punctuation (default: on)"
+        None, "normalize references: lower case, numbers in words, no punctuation (default: on)"
     )
     pad_leading: int = option(
         0,

@@ -13,7 +13,7 @@ LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 
 @dataclass(frozen=True)
 class FeatureConfig:
-    """Log-mel features; names are the published ones."""
+    """Log-mel features, with the published names."""
 
     sample_rate: int = option(16000, "Hz", least=1, most=1_000_000)
     window_size: float = option(0.02, "seconds", above=0, most=1)
@@ -31,11 +31,11 @@ class FeatureConfig:
     highfreq: float | None = option(None, "Hz; None: half the sampling rate", above=0)
     log: bool = True
     pad_align: int = option(16, "frames; batches are padded to a multiple of it; 0: not at all", least=0)
-    frame_splicing: int = option(1, "neighboring frames that are stacked into one", least=1, most=100)
+    frame_splicing: int = option(1, "stacked frames; only 1 is supported", least=1, most=1)
 
     def __post_init__(self) -> None:
         check_options(self)
-        _ = self.audio  # whose checks of values together are those of these
+        _ = self.audio  # checks combinations of values
 
     @property
     def win_length(self) -> int:
@@ -51,11 +51,6 @@ class FeatureConfig:
     def fft_length(self) -> int:
         """Samples of a Fourier transform."""
         return self.n_fft or 2 ** math.ceil(math.log2(self.win_length))
-
-    @property
-    def n_features(self) -> int:
-        """Input channels of the network."""
-        return self.n_filt * self.frame_splicing
 
     @property
     def audio(self) -> AudioConfig:
@@ -77,23 +72,17 @@ class BlockConfig:
 
     filters: int = option(MISSING, "output channels of each convolution", least=1)
     repeat: int = option(3, "convolutions", least=1)
-    kernel_size: int = option(11, "frames", least=1)
+    kernel_size: int = option(11, "frames", least=1, odd=True)
     stride: int = option(1, "frames", least=1)
     dilation: int = option(1, "frames", least=1)
     dropout: float = option(0.2, "probability", least=0, below=1)
     residual: bool = True  # a connection around the block
-    residual_dense: bool = False  # that, and one from the input of every earlier dense block
+    residual_dense: bool = False  # also one from the input of every earlier dense block
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.residual and (self.stride > 1 or self.kernel_size % 2 == 0):
-            sizes = f"kernel_size {self.kernel_size} and stride {self.stride}"
-            raise InputError(f"{sizes} of a residual block, which keeps its length: expected an odd one and 1")
-
-    @property
-    def padding(self) -> int:
-        """Frames of zeros on either side of each convolution's input."""
-        return self.kernel_size // 2 * self.dilation
+        if self.residual and self.stride > 1:
+            raise InputError(f"stride {self.stride} of a residual block: expected 1")
 
 
 @dataclass(frozen=True)
@@ -123,9 +112,8 @@ class ModelConfig(Architecture):
         return len(self.labels) + 1
 
     def n_outputs(self, n_frames: int) -> int:
-        """Frames of output for so many frames of features."""
+        """Frames of output for ``n_frames`` of features."""
         for block in self.blocks:
             for _ in range(block.repeat):
-                n_frames = (n_frames + 2 * block.padding - block.dilation * (block.kernel_size - 1) - 1) // block.stride
-                n_frames += 1
+                n_frames = -(-n_frames // block.stride)
         return n_frames

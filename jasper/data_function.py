@@ -22,19 +22,19 @@ from jasper.manifest import Entry, check_english, select_entries
 from jasper.text import Labels, is_english
 from jasper.waveform import load_recording, perturb
 
-_STREAM = 2  # keeps these random numbers apart from those of the features' augmentation
+_NOISE = np.random.default_rng(0).standard_normal(2**16, dtype=np.float32)  # of dither; drawing it takes longer
 
 
 @dataclass(frozen=True)
 class JasperBatch(Batch):
-    """Recordings, whose features are computed on the network's device, and their transcripts."""
+    """Recordings and their transcripts. The objective computes features."""
 
     waves: Tensor  # (B, T) float32 in [-1, 1], 0 past the ends
     wave_lengths: Tensor  # (B,) int64 samples
     tokens: Tensor  # (B, L) int64 label ids, 0 past the ends
     token_lengths: Tensor  # (B,) int64
     hop_length: int  # samples between frames of features
-    draws: Tensor | None = None  # (B, n_draws) float32, random numbers of the augmentation; None: no augmentation
+    draws: Tensor | None = None  # (B, n_draws) float32, random numbers of the masks; None: no masks
 
     @property
     def frame_lengths(self) -> Tensor:
@@ -42,9 +42,9 @@ class JasperBatch(Batch):
 
 
 class JasperDataset:
-    """Utterances of manifests, lists or folders, with the transcripts that CTC aligns them with.
+    """Utterances of manifests, lists or folders, with their transcripts.
 
-    ``draw`` gives one of an utterance's recordings, perturbed by seed, epoch and index alone; indexing the original.
+    ``draw`` returns one of an utterance's recordings, perturbed by seed, epoch and index; indexing the original.
     """
 
     def __init__(
@@ -56,17 +56,18 @@ class JasperDataset:
         text: None = None,
         training: bool = True,
     ) -> None:
-        """``audio`` and ``text`` are not used: the YAML file describes features and labels."""
+        """``audio`` and ``text`` are ignored: the YAML file describes features and labels."""
         settings = options.settings.input_train if training else options.settings.input_val
-        self._dataset = settings.audio_dataset
         self._augmentation: Augmentation = settings.filterbank_features
         self._model = options.settings.model
+        rate = self._model.features.sample_rate
+        self._dataset = replace(settings.audio_dataset, sample_rate=rate)
         self._seed = options.seed
         self._padded_length: int | None = None  # samples of every batch; None: of its longest utterance
         if self._dataset.pad_to_max_duration:
-            self._padded_length = round(self._dataset.max_duration * self._dataset.sample_rate)
+            self._padded_length = round(self._dataset.max_duration * rate)
         self._entries = select_entries(paths_of(filelists), folder=options.dataset_path, settings=self._dataset)
-        self.lengths = [round(entry.duration * self._dataset.sample_rate) for entry in self._entries]  # samples
+        self.lengths = [round(entry.duration * rate) for entry in self._entries]  # samples
         labels = Labels(self._model.labels)
         if self._dataset.normalize_transcripts and is_english(self._model.labels):
             check_english(self._entries)
@@ -88,20 +89,23 @@ class JasperDataset:
         return self._batch(index, self._original(index), None)
 
     def draw(self, index: int, *, epoch: int) -> JasperBatch:
-        """One of the recordings, perturbed; the original where that would be too short for the transcript."""
-        random = np.random.default_rng((self._seed, epoch, index, _STREAM))
+        """One of the recordings, perturbed, or the original if that would be too short for the transcript."""
+        random = np.random.default_rng((self._seed, epoch, index))
         entry = self._entries[index]
         ignores_copies = self._dataset.ignore_offline_speed_perturbation
         path = entry.paths[0 if ignores_copies else int(random.integers(len(entry.paths)))]
-        wave = self._load(path, entry, trim=self._dataset.trim_silence)
+        wave = self._load(path, entry)
         wave = perturb(wave, self._dataset, random, longest=self._padded_length)
         if not self._aligns(index, len(wave)):
             wave = self._original(index)
-        draws = self._augmentation.draw(seed=self._seed, epoch=epoch, index=index)
+        if dither := self._augmentation.dither:
+            start = random.integers(len(_NOISE) // 2)
+            wave = wave + dither * torch.from_numpy(np.resize(_NOISE[start:], len(wave)))  # repeated
+        draws = torch.from_numpy(random.random(self._augmentation.n_draws, dtype=np.float32))
         return self._batch(index, wave, draws)
 
     def collate(self, items: list[JasperBatch]) -> JasperBatch:
-        """Utterances as one batch, in their order."""
+        """Join utterances into a batch."""
         batch = join_batches(items)
         missing = (self._padded_length or 0) - batch.waves.size(1)
         waves = F.pad(batch.waves, (0, missing)) if missing > 0 else batch.waves
@@ -134,17 +138,18 @@ class JasperDataset:
         self._dropped.update(dropped)
         return torch.tensor(tokens)
 
-    def _load(self, path: Path, entry: Entry, *, trim: bool) -> Tensor:
+    def _load(self, path: Path, entry: Entry, *, trim: bool = True) -> Tensor:
+        trim &= self._dataset.trim_silence
         return load_recording(path, sampling_rate=self._dataset.sample_rate, trim=trim, where=entry.where)
 
     def _original(self, index: int) -> Tensor:
-        """The original recording; untrimmed, where trimming leaves too little of it for its transcript."""
+        """The original recording, untrimmed if trimming leaves too little of it for its transcript."""
         entry = self._entries[index]
-        wave = self._load(entry.paths[0], entry, trim=self._dataset.trim_silence)
+        wave = self._load(entry.paths[0], entry)
         return wave if self._aligns(index, len(wave)) else self._load(entry.paths[0], entry, trim=False)
 
     def _aligns(self, index: int, n_samples: int) -> bool:
-        """Whether CTC can align the transcript: a frame for each label, and one between two that are the same."""
+        """Whether CTC can align the transcript: it needs a frame for each label, and one between repeated labels."""
         tokens = self._tokens[index]
         needed = len(tokens) + int((tokens[1:] == tokens[:-1]).sum())
         n_frames = -(-n_samples // self._model.features.hop_length)

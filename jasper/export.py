@@ -1,4 +1,4 @@
-"""Jasper for exported files, features to log-probabilities, and such a file in place of the network."""
+"""Export of Jasper, features to log-probabilities, and exported files in place of the network."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class ExportableJasper(nn.Module):
 
 def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Jasper as one part."""
-    inputs: Shapes = {"features": ("batch", config.features.n_features, "frames"), "lengths": ("batch",)}
+    inputs: Shapes = {"features": ("batch", config.features.n_filt, "frames"), "lengths": ("batch",)}
     part = Part(
         "",
         ExportableJasper(network).eval(),
@@ -36,13 +36,13 @@ def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports
         {"log_probs": ("batch", "output_frames", config.n_classes), "output_lengths": ("batch",)},
         random_examples(inputs, {}),
         scriptable=True,
-        example_batch=2,  # of unlike lengths: alone, an utterance needs no mask, and the trace would have none
+        example_batch=2,  # of different lengths: a single utterance would be traced without a mask
     )
     return Exports((part,), {"labels": list(config.labels)})
 
 
 class ExportedNetwork(Transcriber):
-    """An exported Jasper, which transcribes as the network does; features are computed in PyTorch."""
+    """An exported Jasper; PyTorch computes the features."""
 
     def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run, self.config = run, config

@@ -1,4 +1,4 @@
-"""Jasper's log-mel features in torch: batched, on CPU and GPU, independent of what else is in the batch."""
+"""Jasper's log-mel features; those of an utterance don't depend on its batch."""
 
 from dataclasses import dataclass
 
@@ -23,11 +23,10 @@ class JasperFeatures:
 
 
 class FeatureExtractor(nn.Module):
-    """wave -> normalized log-mel-spectrogram as ``FeatureConfig`` describes it.
+    """wave -> normalized log-mel-spectrogram as ``FeatureConfig`` describes it (arXiv:1904.03288, section 4).
 
-    Pre-emphasis, frames around every ``hop_length``-th sample with the signal reflected at its ends, a symmetric
-    window, power, Slaney mel filters of equal area, ln(x + 1e-20), and over an utterance's frames zero mean and unit
-    deviation. Source: Li et al., Jasper (arXiv:1904.03288), section 4. Each utterance is reflected at its own end.
+    Pre-emphasis, frames around every ``hop_length``-th sample of the signal, reflected at the utterance's ends, a
+    symmetric window, power, Slaney mel filters of equal area, ln(x + 1e-20), zero mean and unit deviation over frames.
     """
 
     mel_basis: Tensor  # (n_filt, bins)
@@ -37,7 +36,7 @@ class FeatureExtractor(nn.Module):
         super().__init__()
         self.config = config
         n_fft, win_length = config.fft_length, config.win_length
-        # The rest of a frame is multiplied by zeros; leaving it out changes only the phase.
+        # Frames have n_fft samples, but those outside the window don't change the power.
         self._pad_left = n_fft // 2 - (n_fft - win_length) // 2  # samples
         basis = mel_filters(config.sample_rate, n_fft, config.n_filt, low=config.lowfreq, high=config.highfreq)
         window = torch.ones(win_length)
@@ -54,20 +53,10 @@ class FeatureExtractor(nn.Module):
             spectrum = self._spectrum(self._emphasized(waves.float()), lengths)
         n_frames = (lengths + config.hop_length - 1) // config.hop_length
         mask = mask_from_lengths(n_frames, spectrum.size(2)).unsqueeze(1)
-        if config.frame_splicing > 1:
-            spectrum = _spliced(spectrum * mask, config.frame_splicing)
-            n_frames = (n_frames + config.frame_splicing - 1) // config.frame_splicing
-            mask = mask_from_lengths(n_frames, spectrum.size(2)).unsqueeze(1)
         features = self._normalized(spectrum, n_frames, mask)
         if config.pad_align > 0:
             features = F.pad(features, (0, -features.size(2) % config.pad_align))
         return JasperFeatures(features, n_frames)
-
-    def n_frames(self, n_samples: int) -> int:
-        """F of the features of so many samples, with the padding at their end."""
-        config = self.config
-        n_frames = -(-(1 + n_samples // config.hop_length) // config.frame_splicing)
-        return n_frames + (-n_frames % config.pad_align if config.pad_align > 0 else 0)
 
     def _emphasized(self, waves: Tensor) -> Tensor:
         """waves (B, T) -> (B, T), with a share of the previous sample subtracted."""
@@ -96,9 +85,3 @@ class FeatureExtractor(nn.Module):
         centered = (features - features.sum(axes, keepdim=True) / count).masked_fill(~mask, 0.0)
         variance = centered.square().sum(axes, keepdim=True) / (count - 1).clamp(min=1)
         return centered / (variance.sqrt() + STD_FLOOR)
-
-
-def _spliced(features: Tensor, size: int) -> Tensor:
-    """features (B, C, F) -> (B, size * C, ceil(F / size)): groups of ``size`` frames stacked into one."""
-    frames = F.pad(features, (0, -features.size(2) % size)).unflatten(2, (-1, size))
-    return frames.permute(0, 3, 1, 2).flatten(1, 2)

@@ -16,16 +16,16 @@ _N_EXAMPLES = 3
 
 
 class JasperObjective(Objective):
-    """The CTC loss, a mean over utterances of their sums, as published; ``wer`` and ``cer`` are in percent.
+    """The CTC loss, summed over an utterance and averaged over utterances, as published; error rates in percent.
 
-    One global batch is one update however it is cut, but for batch norm's statistics, of a micro-batch of one process.
+    Batch norm's statistics are those of a micro-batch of one process.
     """
 
     phases = (Phase("jasper", trains=("jasper",)),)
     log_style = LogStyle({"wer": "WER %", "cer": "CER %"}, shows_speed=True)
 
     def __init__(self, augmentation: Augmentation) -> None:
-        """``augmentation`` is that of training."""
+        """``augmentation`` applies to training batches."""
         self._augmentation = augmentation
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
@@ -68,18 +68,18 @@ class JasperObjective(Objective):
         return network, inputs, network(inputs.features, inputs.lengths)
 
     def features(self, network: Jasper, batch: JasperBatch) -> JasperFeatures:
-        """The network's input of a batch, augmented if the batch has draws."""
+        """The network's input, with masks if the batch has draws."""
+        inputs = network.features(batch.waves, batch.wave_lengths)
         if batch.draws is None:
-            return network.features(batch.waves, batch.wave_lengths)
-        inputs = network.features(self._augmentation.dithered(batch.waves, batch.draws), batch.wave_lengths)
+            return inputs
         masked = self._augmentation.masked(inputs.features, inputs.lengths, batch.draws)
         return JasperFeatures(masked, inputs.lengths)
 
 
 def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
-    """Negative log-likelihood (B,) float32 of each transcript; infinite for one that is too long for its frames.
+    """Negative log-likelihood (B,) float32 of each transcript; infinite if it is too long for its frames.
 
-    Source: Graves et al. (2006), section 4.1. In float64, as gradients in float32 are off in the third digit.
+    Source: Graves et al. (2006), section 4.1. Computed in float64: float32 gradients are wrong in the third digit.
     """
     log_probs = out.log_probs.double().transpose(0, 1)
     losses = F.ctc_loss(log_probs, batch.tokens, out.lengths, batch.token_lengths, blank=blank, reduction="none")

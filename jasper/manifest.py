@@ -12,15 +12,13 @@ from common.audio.wav import SOUND_FORMATS
 from common.data.filelist import read_filelist
 from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_text
-from common.progress import print_line, warn
+from common.progress import print_line
 from common.text.languages import guess_language, rewritten_letter
 from jasper.text import normalize_transcript, spelled
 from jasper.waveform import duration_of
 from jasper.yaml_config import DatasetSettings
 
 RECORDINGS = (*SOUND_FORMATS, ".aac", ".mp4", ".webm")  # suffixes
-_NEMO = 'expected {"audio_filepath": "...", "duration": 1.5, "text": "..."} on each line'
-_WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class _Recording:
 
 @dataclass(frozen=True)
 class _Utterance:
-    """What is read of a manifest's entry; other keys are ignored."""
+    """An entry of a manifest; other keys are ignored."""
 
     files: Annotated[tuple[_Recording, ...], Field(min_length=1)]
     transcript: str | None = None
@@ -59,7 +57,7 @@ class _NemoUtterance:
 
 @dataclass(frozen=True)
 class Entry:
-    """One utterance: the same words in one recording or, with copies of other speeds, in several."""
+    """An utterance: a recording and its copies at other speeds."""
 
     paths: tuple[Path, ...]  # the original, then its copies
     transcript: str | None  # None: the source has none
@@ -72,13 +70,13 @@ class Entry:
         return f"{self.paths[0]} ({self.where})"
 
     def normalized(self, settings: DatasetSettings, labels: tuple[str, ...]) -> str | None:
-        """The transcript in the labels' characters, normalized if the settings say so; None where there is none."""
+        """The transcript in the labels' characters, normalized if the settings say so; None if there is none."""
         write = normalize_transcript if settings.normalize_transcripts else spelled
         return None if self.transcript is None else write(self.transcript, labels)
 
 
 def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSettings) -> list[Entry]:
-    """The utterances of ``sources`` that ``settings`` select, with durations; a note says how many are left out."""
+    """Read the utterances of ``sources`` whose durations are within the limits; a note counts the others."""
     found = [_with_duration(entry) for source in sources for entry in read_entries(source, folder=folder)]
     shortest, longest = settings.min_duration, settings.max_duration
     kept = [entry for entry in found if shortest <= entry.duration <= longest]
@@ -86,25 +84,22 @@ def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSe
     if not kept:
         raise InputError(f"{named}: none of {len(found)} utterances is {limits}; see --max-duration")
     if n_left := len(found) - len(kept):
-        print_line(f"note: {named}: {n_left} of {len(found)} utterances are left out, as they are not {limits}")
+        print_line(f"note: {named}: {n_left} of {len(found)} utterances are skipped, because they aren't {limits}")
     return kept[: settings.max_utts or None]
 
 
 def check_english(entries: Sequence[Entry]) -> None:
-    """Refuse transcripts that an English normalization would rewrite, unless they are English; warn of others."""
+    """Refuse transcripts in another language if the English normalization would change their letters."""
     texts = {entry.where: entry.transcript or "" for entry in entries}
-    found, advice = guess_language(texts.values()), "or normalize_transcripts: false, in --model-config"
-    if found != "en" and (rewritten := rewritten_letter(texts)) is not None:
+    if guess_language(texts.values()) != "en" and (rewritten := rewritten_letter(texts)) is not None:
         where, word, letter = rewritten
         problem = f"{shown(word)} has {letter!r}, which the English normalization would rewrite"
-        raise InputError(f"{where}: {problem}; add the letters of the language to labels, {advice}")
-    if found not in ("", "en"):
-        problem = f"looks like language {found}, but is normalized as English"
-        warn(f"{entries[0].where}: {problem}; set its letters as labels, {advice}")
+        advice = "add the language's letters to labels, or set normalize_transcripts: false, in --model-config"
+        raise InputError(f"{where}: {problem}; {advice}")
 
 
 def _with_duration(entry: Entry) -> Entry:
-    """With the seconds of the original, from the manifest, or from the recording itself."""
+    """Add the original's duration, unless the manifest states it."""
     if entry.duration:
         for path in entry.paths:
             if not path.is_file():
@@ -115,11 +110,9 @@ def _with_duration(entry: Entry) -> Entry:
 
 
 def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
-    """The utterances of ``source``, whose relative paths start from ``folder``; raises InputError.
+    """Read the utterances of ``source``, whose relative paths start from ``folder``; raises InputError.
 
-    - A JSON manifest, as scripts/preprocess_librispeech.sh writes: a list of objects with ``transcript``, ``files``
-      (``fname``, and ``speed`` of a copy) and ``original_duration``.
-    - NeMo's manifest, an object with ``audio_filepath``, ``duration`` and ``text`` on each line.
+    - A JSON manifest, as scripts/preprocess_librispeech.sh writes it, or NeMo's, an object on each line.
     - A list, ``wavs/a.wav|transcript`` on each line, or without transcripts.
     - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``), or any folder of recordings; or one recording.
     """
@@ -139,7 +132,7 @@ def _read_folder(folder: Path) -> list[Entry]:
     metadata = folder / "metadata.csv"
     if metadata.is_file():
         return [
-            Entry((_existing(folder / line.fields["wav"]),), line.fields["text"], line.where)
+            Entry((folder / line.fields["wav"],), line.fields["text"], line.where)
             for line in read_filelist(metadata, columns=("wav", "text"))
         ]
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in RECORDINGS and path.is_file())
@@ -149,33 +142,27 @@ def _read_folder(folder: Path) -> list[Entry]:
     return [Entry((path,), None, f"recording {number} of {folder}") for number, path in enumerate(paths, 1)]
 
 
-def _existing(recording: Path) -> Path:
-    """A corpus's recording, or the FLAC file in its place; where neither is there, an error will name the first."""
-    flac = recording.with_suffix(".flac")
-    return flac if flac.is_file() and not recording.is_file() else recording
-
-
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:
     text = read_text(path)
     if text.lstrip().startswith("{"):  # one object a line
         lines = [line for line in text.split("\n") if line.strip()]
-        return _parse(_NemoUtterance, f"[{','.join(lines)}]", path, folder, wanted=_NEMO)
-    return _parse(_Utterance, text, path, folder, wanted=_WANTED)
+        return _parse(_NemoUtterance, f"[{','.join(lines)}]", path, folder)
+    return _parse(_Utterance, text, path, folder)
 
 
-def _parse(kind: Any, text: str, path: Path, folder: Path, *, wanted: str) -> list[Entry]:
+def _parse(kind: Any, text: str, path: Path, folder: Path) -> list[Entry]:
     try:
         items = TypeAdapter(list[kind]).validate_json(text)
     except ValidationError as error:
         found = error.errors(include_url=False)[0]
         place = [f"entry {int(number) + 1}" for number in found["loc"][:1]] + [str(key) for key in found["loc"][1:]]
-        raise InputError(f"{': '.join([str(path), *place, found['msg']])}; {wanted}") from error
+        raise InputError(": ".join([str(path), *place, found["msg"]])) from error
     if not items:
         raise InputError(f"{path}: holds no utterances")
     return [item.entry(folder, path, f"{path}: entry {number}") for number, item in enumerate(items, 1)]
 
 
 def manifest_bytes(items: Sequence[dict[str, Any]]) -> bytes:
-    """The file that `read_entries` reads as a manifest: one utterance a line."""
+    """Format a manifest, one utterance a line."""
     lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items)
     return f"[\n{lines}\n]\n".encode()

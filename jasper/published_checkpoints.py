@@ -21,25 +21,21 @@ _DROPPED = ("acoustic_model.", "audio_preprocessor.")  # in the first version: n
 _LAYER = re.compile(r"encoder\.layers\.(\d+)\.(conv|res)\.(\d+)\.(?:(\d+)\.)?weight")
 _FIRST_WEIGHTS = ("encoder.layers.0.conv.0.weight", "jasper_encoder.encoder.0.conv.0.weight")  # of either version
 _N_CLASSES = len(LABELS) + 1  # of every published file: its labels, and CTC's blank
-# No file records them; all are as the recipe has them unless its YAML file said otherwise.
+# No file records them; they are the recipe's, unless its YAML file had other values.
 _UNRECORDED = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
 
 
 def read_published(given: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
     """Layout of the original's train.py: epoch, step, best_wer, state_dict, ema_state_dict, optimizer, scaler.
 
-    The configuration is in a separate YAML file, whose contents may be the value of ``config``. Without them the
-    weights' shapes give the blocks' widths, repeats and residual connections; strides, dilations and all else are as
-    published.
-
-    Raises:
-        CheckpointError: it is damaged, or its labels are not the published ones.
-        InputError: ``config`` has a key or value that it must not have.
+    The configuration is in a separate YAML file, whose contents may be the value of ``config``. Without them, the
+    blocks' widths, repeats and residual connections come from the weights' shapes; the rest is as published. Raises
+    CheckpointError for a damaged file or other labels, InputError for a wrong ``config``.
     """
     if given.keys().isdisjoint(_FIRST_WEIGHTS):
         return None
     state, ema = _renamed(given), payload.get("ema_state_dict")
-    if described := payload.get("config"):  # the YAML file's sections, which no published file holds
+    if described := payload.get("config"):  # the YAML file's sections, added by convert_checkpoint.sh
         with naming_errors(str(path), error=CheckpointError):
             config: ModelConfig = settings_of(described).model
     else:
@@ -66,7 +62,7 @@ def _renamed(given: State) -> State:
 
 
 def _config_of(state: State, path: Path) -> dict[str, Any]:
-    """The architecture as far as the weights' shapes tell it, else as published."""
+    """The architecture that the weights' shapes imply, with published values for the rest."""
     if (n_classes := state["decoder.layers.0.weight"].size(0)) != _N_CLASSES:
         raise CheckpointError(f"{path}: {n_classes} classes, expected {_N_CLASSES}")
     n_mels = state[_FIRST_WEIGHTS[0]].size(1)
@@ -84,7 +80,7 @@ def _config_of(state: State, path: Path) -> dict[str, Any]:
     blocks = []
     for block, weights in sorted(convs.items()):
         filters, _, kernel_size = weights[0].shape
-        # As published, the first block halves the frames, and the first of those after the residual ones is dilated.
+        # As published, the first block halves the frames, and the first one after the residual blocks is dilated.
         is_dilated = block == last_residual + 1 and 0 < block < len(convs) - 1
         blocks.append(
             {

@@ -14,9 +14,9 @@ from common.text.normalization.numbers import digits as spoken_digits, named
 from common.text.symbols import precomposed
 from common.text.tables import word_table
 
-# In the original's own table; Unidecode gives the same for the rest of it.
+# The original's exceptions to Unidecode.
 _TRANSLITERATED = str.maketrans({"€": "e", "£": ""})
-# Those that the published networks were trained with.
+# The abbreviations of the published normalization.
 _KNOWN = "mrs mr dr st co jr maj gen drs rev lt hon sgt capt esq ltd col ft".split()
 _TITLES = word_table("published_titles")
 _ABBREVIATION = re.compile(rf"\b({'|'.join(_KNOWN)})\.")
@@ -32,7 +32,7 @@ _MOST_DIGITS = 36  # of a number that has a name
 
 
 class Labels:
-    """Characters to ids and back; the id of CTC's blank follows theirs."""
+    """Maps characters to ids and back; the last id is CTC's blank."""
 
     def __init__(self, labels: tuple[str, ...]) -> None:
         self._labels = labels
@@ -53,12 +53,12 @@ class Labels:
 
 
 def is_english(labels: tuple[str, ...]) -> bool:
-    """Whether a normalization that writes ASCII, and numbers in English, leaves nothing of an alphabet unused."""
+    """Whether the English normalization, which writes ASCII, suits the labels."""
     return all(map(str.isascii, labels))
 
 
 def spelled(text: str, labels: tuple[str, ...]) -> str:
-    """A transcript in the characters of ``labels``; punctuation becomes spaces, Latin letters may lose marks."""
+    """Write a transcript in the characters of ``labels``; punctuation becomes spaces, letters may lose accents."""
     text = precomposed(text)
     if "ı" in labels:
         text = text.replace("I", "ı").replace("İ", "i")
@@ -76,9 +76,9 @@ def _labelled(character: str, labels: tuple[str, ...]) -> str:
 
 
 def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
-    """A transcript in the characters of ``labels``: lower case, numbers and abbreviations written out (published).
+    """Normalize a transcript as published: lower case, numbers and abbreviations written out ("50%" is "fifty").
 
-    "8:00" is "eight zero zero" and "50%" is "fifty". With other labels than ASCII it is only `spelled` in them.
+    If not all ``labels`` are ASCII, it is only `spelled` in them.
     """
     if not is_english(labels):
         return spelled(text, labels)
@@ -109,7 +109,7 @@ def _amount(match: re.Match) -> str:
 
 @lru_cache(maxsize=65536)
 def _number(digits: str) -> str:
-    """A whole number: years in pairs, others in full; digit by digit those that begin with 0 or are very large."""
+    """Read a whole number: years in pairs, digit by digit if it begins with 0 or is very large, else in full."""
     if digits[0] == "0" or len(digits) > _MOST_DIGITS:
         return spoken_digits(digits)
     number = int(digits)

@@ -1,4 +1,4 @@
-"""What Jasper's options mean for a training: the YAML file's network and features, and the schedule."""
+"""The set-up of a Jasper training: the YAML file's network and features, and the schedule."""
 
 from dataclasses import replace
 
@@ -16,14 +16,14 @@ _BLANK = "blank"  # of CTC, after the labels
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Read --model-config with --override-config and --max-duration; the features are those of the file."""
+    """Read --model-config with --override-config and --max-duration."""
     run = request.run
     overrides = list(options.override_config)
     if options.max_duration is not None:
         overrides.append(f"input_train.audio_dataset.max_duration={options.max_duration}")
     settings = load_config(options.model_config, overrides=overrides)
     schedule = jasper_schedule(options, run.learning_rate, n_epochs=run.epochs)
-    # The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
+    # NovoGrad's are the published ones.
     betas = (0.95, 0.0) if run.optimizer == "novograd" else (0.9, 0.999)
     return TrainingSetup(
         options=replace(options, settings=settings),
@@ -38,17 +38,16 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig | None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """Network, labels and features of the YAML file, which describes them completely."""
+    """The architecture in the YAML file."""
     return options.settings.model
 
 
 def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs: int) -> Schedule:
-    """Linear warm-up, the full rate for ``hold_epochs``, then a fall that ends at ``min_lr``.
+    """Linear warm-up, the full rate for ``hold_epochs``, then decay to ``min_lr``.
 
-    The ``exponential`` policy multiplies by ``lr_exp_gamma`` each epoch, ``polynomial`` falls with the square of the
-    share of updates that are left of ``n_epochs``, ``legacy`` likewise to 0, but not below ``min_lr``.
+    ``exponential`` multiplies the rate by ``lr_exp_gamma`` each epoch; ``polynomial`` decays with the square of the
+    remaining updates of ``n_epochs``; ``legacy`` does so towards 0, but not below ``min_lr``.
     """
-
     min_lr = options.min_lr
     full_epochs = options.warmup_epochs + options.hold_epochs
 
@@ -70,7 +69,7 @@ def jasper_schedule(options: TrainingOptions, learning_rate: float, *, n_epochs:
 
 
 def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[str]]:
-    """A checkpoint for the labels of ``wanted``: those that it knows keep their weights, and so does the blank."""
+    """Adapt a checkpoint to the labels of ``wanted``; known labels and the blank keep their weights."""
     before, after = checkpoint.config.labels, wanted.config.labels
     weights = dict(checkpoint.networks["jasper"])
     lines: list[str] = []

@@ -1,6 +1,7 @@
-"""Recordings as input of a recognizer: resampled, without silence at the edges, and perturbed for training."""
+"""Recordings as input of the recognizer: resampled, trimmed, and perturbed for training."""
 
 import math
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -9,44 +10,50 @@ import torch.nn.functional as F
 from numpy.random import Generator
 from torch import Tensor
 
-from common.audio.decoding import decode
-from common.audio.wav import check_wav, load_wav, resample
-from common.errors import at
+from common.audio.decoding import Decoded, decode
+from common.audio.wav import CONTAINERS, open_wav, resample
+from common.errors import AudioError, at
+from common.files import check_file
 from jasper.yaml_config import DatasetSettings, SpeedPerturbation
 
-LOSSLESS = (".wav", ".flac")
 _FRAME, _HOP = 2048, 512  # samples over which loudness is measured when silence is trimmed
 _SILENCE = 1e-6  # mean square relative to the loudest frame's: -60 dB
 _FAINTEST = 1e-10  # lower mean squares count as this
 
 
 def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "") -> Tensor:
-    """A recording of any rate as (T,) float32 at ``sampling_rate`` Hz; ``trim`` cuts silence off its ends."""
-    if path.suffix.lower() in LOSSLESS:
-        own_rate = check_wav(path, sampling_rate=None, where=where).sampling_rate
-        wave = resample(load_wav(path, sampling_rate=own_rate, where=where), ratio=sampling_rate / own_rate)
-    else:
-        found = decode(path, sampling_rate=sampling_rate, name=f"{path}{at(where)}")
-        wave = torch.from_numpy(np.concatenate([*found.blocks]))
+    """Load a recording as (T,) float32 at ``sampling_rate`` Hz; ``trim`` removes silence at its ends.
+
+    Raises AudioError, which names ``where``.
+    """
+    blocks = [*_decode(path, where, sampling_rate).blocks]
+    if not blocks:
+        raise AudioError(f"{path}: no samples{at(where)}")
+    wave = torch.from_numpy(np.concatenate(blocks))
     return wave[voiced_part(wave)] if trim else wave
 
 
 def duration_of(path: Path, *, where: str = "") -> float:
-    """The seconds of a recording, by its header if it is lossless; raises as `load_recording`."""
-    if path.suffix.lower() in LOSSLESS:
-        info = check_wav(path, sampling_rate=None, where=where)
-        return info.n_samples / info.sampling_rate
-    found = decode(path, name=f"{path}{at(where)}")
+    """Return the seconds of a recording, from its header if that states them; raises AudioError."""
+    with suppress(AudioError), open_wav(path) as file:
+        if file.format in CONTAINERS:
+            return float(file.frames / file.samplerate)
+    found = _decode(path, where)
     return sum(map(len, found.blocks)) / found.sampling_rate
 
 
+def _decode(path: Path, where: str, sampling_rate: int | None = None) -> Decoded:
+    check_file(path, where=where, error=AudioError)
+    return decode(path, sampling_rate=sampling_rate, name=f"{path}{at(where)}")
+
+
 def change_speed(wave: Tensor, speed: float) -> Tensor:
-    """(T,) -> (round(T / speed),): tempo and pitch together, as SoX's effect of that name; above 1 is faster."""
+    """(T,) -> (round(T / speed),): change tempo and pitch together, as SoX's ``speed``; above 1 is faster."""
     return resample(wave, ratio=1 / speed)
 
 
 def voiced_part(wave: Tensor) -> slice:
-    """The sound in (T,) without silent ends, if any: frames within 60 dB of the loudest, as librosa's ``trim``."""
+    """Find the part of (T,) without silent ends, as librosa's ``trim``: frames within 60 dB of the loudest."""
     squares = np.square(wave.numpy(), dtype=np.float64)
     total = np.concatenate(([0.0], np.cumsum(squares)))
     starts = np.arange(0, len(squares) + 1, _HOP) - _FRAME // 2  # frames are centered on multiples of the hop
@@ -58,7 +65,7 @@ def voiced_part(wave: Tensor) -> slice:
 
 
 def perturb(wave: Tensor, settings: DatasetSettings, random: Generator, *, longest: int | None = None) -> Tensor:
-    """(T,) with random speed, down to ``longest`` samples, loudness and shift, as ``settings`` say."""
+    """Change speed (so that at most ``longest`` samples are left), loudness and position of (T,) at random."""
     if settings.speed_perturbation is not None:
         speed = draw_speed(settings.speed_perturbation, random)
         wave = change_speed(wave, speed if longest is None else max(speed, min(len(wave) / longest, 1.0)))
@@ -71,12 +78,12 @@ def perturb(wave: Tensor, settings: DatasetSettings, random: Generator, *, longe
 
 
 def _draw(p: float, low: float, high: float, random: Generator) -> float:
-    """A number from a range with probability ``p``, else 0."""
+    """Draw a number from a range with probability ``p``, else 0."""
     return float(random.uniform(low, high)) if random.random() < p else 0.0
 
 
 def draw_speed(settings: SpeedPerturbation, random: Generator) -> float:
-    """A rate from the range, or with ``discrete`` one of its ends or 1; 1 if it is not applied."""
+    """Draw a rate from the range, or with ``discrete`` one of its ends or 1; 1 with probability 1 - ``p``."""
     if random.random() >= settings.p:
         return 1.0
     if settings.discrete:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from common.errors import InputError, OptionError, shown
 from common.files import parse_yaml, read_text
 from common.options import option
 from jasper.augmentation import Augmentation, Checked
-from jasper.config import BlockConfig, FeatureConfig, ModelConfig
+from jasper.config import FeatureConfig, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
+_REPEATED = ("in_feats", "frame_splicing")  # of the encoder; the features determine them
 _IN_LISTS = ("kernel_size", "stride", "dilation")  # of a block; published files have them as lists of one
 
 
@@ -23,7 +24,7 @@ class _Perturbation(Checked):
     """A random change of a recording."""
 
     p: float = option(0.1, "probability that an utterance is changed", least=0, most=1)
-    rng: None = None  # in published files, without a meaning
+    rng: None = None  # in published files; ignored
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class ShiftPerturbation(_Perturbation):
 
 @dataclass(frozen=True)
 class DatasetSettings:
-    """Which recordings of a list are used, and how they are read and perturbed; ``audio_dataset`` in YAML."""
+    """The recordings to use, and how they are read and perturbed; ``audio_dataset`` in YAML."""
 
     sample_rate: int = 16000  # Hz
     min_duration: float = 0.1  # s; shorter recordings are left out
@@ -61,12 +62,12 @@ class DatasetSettings:
     pad_to_max_duration: bool = False  # whether all batches are padded to max_duration
     max_utts: int = 0  # recordings to use at most; 0: all
     normalize_transcripts: bool = True
-    trim_silence: bool = False  # leave out both ends as far as they are 60 dB below the loudest part
+    trim_silence: bool = False  # remove both ends where they are 60 dB below the loudest part
     speed_perturbation: SpeedPerturbation | None = None
     gain_perturbation: GainPerturbation | None = None
     shift_perturbation: ShiftPerturbation | None = None
-    ignore_offline_speed_perturbation: bool = False  # whether of copies at several speeds only the original is used
-    sort_by_duration: bool = False  # of published files; batches are length-bucketed anyway
+    ignore_offline_speed_perturbation: bool = False  # don't use an utterance's copies at other speeds
+    sort_by_duration: bool = False  # in published files; ignored
 
 
 @dataclass(frozen=True)
@@ -90,65 +91,31 @@ class InputSettings:
 
 
 @dataclass(frozen=True)
-class EncoderSettings:
-    """``jasper.encoder`` in YAML; defaults are the published ones."""
-
-    in_feats: int
-    activation: str
-    frame_splicing: int = 1
-    init: str = "xavier_uniform"
-    use_conv_masks: bool = False
-    blocks: tuple[BlockConfig, ...] = ()
-
-
-@dataclass(frozen=True)
-class DecoderSettings:
-    """``jasper.decoder`` in YAML."""
-
-    in_feats: int
-    init: str = "xavier_uniform"
-
-
-@dataclass(frozen=True)
-class NetworkSettings:
-    """``jasper`` in YAML."""
-
-    encoder: EncoderSettings
-    decoder: DecoderSettings
-
-
-@dataclass(frozen=True)
 class JasperSettings:
-    """The contents of a YAML file."""
+    """The contents of a YAML file. The sampling rate and ``in_feats`` are those that ``input_train`` implies."""
 
     labels: tuple[str, ...]
     input_train: InputSettings
     input_val: InputSettings
-    jasper: NetworkSettings
+    jasper: dict[str, dict[str, Any]]  # encoder and decoder
     name: str = ""
 
-    @property
+    @cached_property
     def model(self) -> ModelConfig:
         """Architecture, labels and features; raises InputError, which names the section."""
-        encoder, filterbank = self.jasper.encoder, self.input_train.filterbank_features
-        features = FeatureConfig(**{one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)})
-        with naming_errors("jasper.encoder"):
-            same = {name: getattr(encoder, name) for name in ("blocks", "activation", "use_conv_masks", "init")}
-            return ModelConfig(**same, decoder_init=self.jasper.decoder.init, labels=self.labels, features=features)
+        filterbank = self.input_train.filterbank_features
+        encoder, decoder = (self.jasper.get(part, {}) for part in ("encoder", "decoder"))
+        values = {key: value for key, value in encoder.items() if key not in _REPEATED}
+        values |= {"decoder_init": decoder.get("init", ModelConfig.decoder_init), "labels": self.labels}
+        values["features"] = {one.name: getattr(filterbank, one.name) for one in fields(FeatureConfig)}
+        found: ModelConfig = from_plain(ModelConfig, {"use_conv_masks": False} | values, where="jasper.encoder")
+        return found
 
     def __post_init__(self) -> None:
-        """Refuse by InputError values that a file says twice, and otherwise the second time."""
-        model = self.model
-        repeated = {
-            "input_train.audio_dataset.sample_rate": model.features.sample_rate,
-            "input_val.audio_dataset.sample_rate": model.features.sample_rate,
-            "jasper.encoder.in_feats": model.features.n_filt,
-            "jasper.encoder.frame_splicing": model.features.frame_splicing,
-            "jasper.decoder.in_feats": model.blocks[-1].filters,
-        } | {f"input_val.filterbank_features.{name}": value for name, value in vars(model.features).items()}
-        for key, wanted in repeated.items():
-            if (got := reduce(getattr, key.split("."), self)) != wanted:
-                raise InputError(f"{key} {got}: expected {wanted}, as another key of the file says")
+        """Refuse validation with other features than training."""
+        for name, wanted in vars(self.model.features).items():
+            if (got := getattr(self.input_val.filterbank_features, name)) != wanted:
+                raise InputError(f"input_val.filterbank_features.{name} {got}: expected {wanted}, as in input_train")
 
 
 def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
@@ -165,12 +132,12 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
 
 
 def settings_of(sections: dict[str, Any]) -> JasperSettings:
-    """What a file's sections say; raises InputError where a key is unknown, missing or wrong, and names it."""
+    """Convert a file's sections; raises InputError, which names an unknown, missing or wrong key."""
     return from_plain(JasperSettings, _plain(sections), where="")
 
 
 def _plain(value: Any) -> Any:
-    """A copy without shared sections, which YAML's anchors make, and numbers for lists of one in blocks."""
+    """Copy sections that YAML's anchors share, and replace one-element lists in blocks by numbers."""
     if isinstance(value, dict):
         return {
             key: item[0] if key in _IN_LISTS and isinstance(item, list) and len(item) == 1 else _plain(item)
@@ -180,7 +147,7 @@ def _plain(value: Any) -> Any:
 
 
 def _find(path: Path) -> Path:
-    """``path`` if there is such a file, else the one of that name, with or without its suffix, in jasper/configs/."""
+    """Find the file ``path``, or the one with that name, with or without its suffix, in jasper/configs/."""
     published = (CONFIGS / path, CONFIGS / f"{path}.yaml", CONFIGS.parents[1] / path)
     found = next((file for file in (path, *published) if file.is_file()), None)
     if found is None:

@@ -3,7 +3,6 @@
 import io
 import re
 import struct
-import sys
 from pathlib import Path
 
 import av
@@ -141,21 +140,6 @@ def test_a_wav_of_more_than_4_gigabytes_announces_its_length_elsewhere(tmp_path:
         check_wav(path, sampling_rate=RATE)
 
 
-def test_max_wav_value_demands_a_depth(tmp_path: Path, tone: np.ndarray):
-    path = tmp_path / "a.wav"
-    soundfile.write(path, tone, RATE, subtype="PCM_24")
-    assert len(load_wav(path, sampling_rate=RATE, max_wav_value=2**23)) == len(tone)
-    with pytest.raises(AudioError, match=r"PCM_24 samples have full scale 8388608, --max-wav-value demands 32768"):
-        check_wav(path, sampling_rate=RATE, max_wav_value=32768.0)
-
-
-def test_a_saved_wave_is_read_back_within_half_a_step(tmp_path: Path):
-    wave = torch.rand(1000, generator=torch.Generator().manual_seed(0)) * 1.9 - 0.95
-    save_wav(tmp_path / "a.wav", wave, sampling_rate=16000)
-    again = load_wav(tmp_path / "a.wav", sampling_rate=16000)
-    assert (again - wave).abs().max() <= 0.5 / 32768 + 1e-7
-
-
 def test_a_loud_wave_clips_and_never_wraps(tmp_path: Path):
     save_wav(tmp_path / "a.wav", torch.tensor([-7.0, -1.0, 0.0, 1.0, 1.00001, 7.0]), sampling_rate=RATE)
     integers, _ = soundfile.read(tmp_path / "a.wav", dtype="int16")
@@ -196,12 +180,9 @@ def test_sound_is_resampled_where_a_format_does_not_hold_its_rate(tmp_path: Path
     assert np.abs(np.fft.rfft(second)).argmax() == pytest.approx(440, abs=1)
 
 
-def test_a_format_that_cannot_be_written_is_refused_before_there_is_sound(monkeypatch: pytest.MonkeyPatch):
+def test_a_format_that_cannot_be_written_is_refused_before_there_is_sound():
     with pytest.raises(AudioError, match=r"a.wma: expected a name that ends in .*\.opus or \.m4a \(list:3\)"):
         check_sound_format(Path("a.wma"), where="list:3")
-    monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(AudioError, match=r"a\.m4a: M4A needs the package av \(list:3\)"):
-        check_sound_format(Path("a.m4a"), where="list:3")
 
 
 def test_a_wave_that_cannot_be_saved_is_refused(tmp_path: Path):
@@ -245,15 +226,3 @@ def test_a_file_that_opens_others_or_takes_all_memory_is_refused(tmp_path: Path,
         with pytest.raises(AudioError, match=None if suffix == "raw" else words) as caught:
             list(decode(source, sampling_rate=RATE, name="it").blocks)
         assert str(caught.value).startswith("it: ") and "\n" not in str(caught.value)
-
-
-def test_the_sound_of_a_video_is_read_and_its_pictures_are_not(tmp_path: Path, tone: np.ndarray):
-    with av.open(str(tmp_path / "a.mkv"), "w") as file:
-        pictures, stream = file.add_stream("mpeg4", rate=25), file.add_stream("aac", rate=RATE, layout="mono")
-        pictures.width = pictures.height = 64
-        frame = av.AudioFrame.from_ndarray(tone[None].astype(np.float32), format="fltp", layout="mono")
-        frame.sample_rate = RATE
-        for packets in (pictures.encode(av.VideoFrame(64, 64, "yuv420p")), stream.encode(frame), stream.encode(None)):
-            file.mux(packets)
-    decoded = decode(tmp_path / "a.mkv")
-    assert abs(sum(map(len, decoded.blocks)) - len(tone)) < 3000 and decoded.sampling_rate == RATE

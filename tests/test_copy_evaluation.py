@@ -5,7 +5,6 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -55,27 +54,22 @@ def test_a_copy_of_another_pitch_is_so_many_cents_away(cents):
 
 
 class Echo:
-    """A Whisper that hears the same words in everything, and keeps how many samples it got and in which language."""
+    """A Whisper that hears the same words in everything."""
 
     supported_languages = ("en", "de", "zh")
 
     def __init__(self, name: str, **_: object) -> None:
         if name not in ("base", "small"):
             raise ValueError("no such size")
-        self.calls: list[tuple[int, str]] = []
 
-    def transcribe(self, samples: np.ndarray, *, language: str, **_: object):
-        self.calls.append((len(samples), language))
+    def transcribe(self, samples: np.ndarray, **_: object):
         return iter([SimpleNamespace(text=" Go, the"), SimpleNamespace(text="boat.")]), None
 
 
 class Opinion(torch.nn.Module):
-    """A DistillMOS whose score is the first sample of a crop, and that keeps the crops' lengths."""
-
-    lengths: ClassVar[list[int]] = []
+    """A DistillMOS whose score is the first sample of a crop."""
 
     def forward(self, wave: torch.Tensor) -> torch.Tensor:
-        self.lengths.append(wave.size(1))
         return wave[:, 0]
 
 
@@ -108,49 +102,6 @@ def only(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(judges, "find_spec", lambda name: name if name in names else None)
 
     return only
-
-
-@pytest.mark.parametrize(
-    ("language", "code", "text"),
-    [("en", "en", "go the boat"), ("de-at", "de", "go the boat"), ("cmn", "zh", " ".join("Go,theboat."))],
-)
-def test_whisper_gets_16_khz_and_gives_normalized_words_of_its_language(only, language, code, text):
-    only()
-    recognizer = judges.Whisper.load("base", language)
-    (found,) = recognizer.transcribe(torch.ones(22050), sampling_rate=22050)
-    assert found.text == text and recognizer.model.calls == [(16000, code)]
-
-
-def test_long_sounds_are_scored_crop_by_crop(only):
-    only()
-    score = judges.load_distillmos()
-    Opinion.lengths.clear()
-    assert score(torch.arange(1900.0)) == pytest.approx((0 + 300 + 600 + 900) / 4)
-    assert Opinion.lengths == [1000] * 4 and score(torch.arange(5.0)) == 0
-    assert "torchaudio" not in sys.modules or hasattr(sys.modules["torchaudio"], "load")
-
-
-def test_the_parts_of_a_packaged_whisper_are_joined_once(tmp_path, monkeypatch):
-    for number, name in enumerate(judges.PACKAGED, start=1):
-        (tmp_path / name / "data").mkdir(parents=True)
-        (tmp_path / name / "__init__.py").touch()
-        (tmp_path / name / f"data/model.bin.part{number}").write_bytes(bytes([number] * 3))
-    for name in ("config.json", "tokenizer.json", "vocabulary.txt"):
-        (tmp_path / judges.PACKAGED[0] / "data" / name).write_text(name)
-    for name in judges.PACKAGED:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    try:
-        model = judges.join_packaged(tmp_path / "joined") / "model.bin"
-        assert model.read_bytes() == bytes([1, 1, 1, 2, 2, 2]) and (model.parent / "config.json").is_file()
-        before = model.stat().st_ino
-        judges.join_packaged(model.parent)
-        assert model.stat().st_ino == before
-        model.write_bytes(b"cut")
-        assert judges.join_packaged(model.parent) and model.stat().st_size == 6
-    finally:
-        for name in judges.PACKAGED:
-            sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -197,33 +148,6 @@ def test_a_vocoder_stands_beside_the_recordings_and_griffin_lim(evaluate, only, 
     assert evaluate() == 0
     assert "2 of 2 utterances are from an earlier run" in capsys.readouterr().out
     assert results(tmp_path)["utterances"] == found["utterances"]
-
-
-def test_whisper_hears_a_voice_too_whose_options_stand_between_its_words(evaluate, only, tmp_path, capsys):
-    only("faster_whisper", "distillmos", "resemblyzer")
-    voice = make_checkpoints(tmp_path).voice
-    options = ("--pace", "0.9", "griffin-lim", "--griffin-lim-iters", "2")
-    assert evaluate(*options, vocoder=voice, lines=("a|G. on|Go on.", "b|2|Two.")) == 0
-    said = capsys.readouterr().out
-    assert "without" not in said and "Whisper base, language en" in said
-    assert results(tmp_path)["settings"]["generator"] == str(voice)
-    first, second = results(tmp_path)["utterances"]
-    assert (first["reference"], second["reference"]) == ("go on", "two")  # of LJSpeech's metadata
-    assert first["wer"] == first["beside"]["recording"]["wer"] == 1 and first["mcd_db"] > 0
-
-
-def test_one_line_names_the_columns_that_need_packages(evaluate, only, tmp_path, capsys):
-    assert evaluate(vocoder="griffin-lim") == 0
-    note, *lines = capsys.readouterr().out.splitlines()
-    (found, _) = results(tmp_path)["utterances"]
-    assert list(found["beside"]) == ["recording"] and found["mel_distance"] > 0 and found["wer"] is None
-    assert all(name in note for name in judges.PACKAGES.values()) and "requirements-evaluate.txt" in note
-    assert not any(name in "".join(lines) for name in ("DistillMOS", "WER")) and "F0 median" in "".join(lines)
-    only(*judges.PACKAGES)
-    capsys.readouterr()
-    assert evaluate(vocoder="griffin-lim") == 0  # what was measured without them is measured again
-    out = capsys.readouterr().out
-    assert "without" not in out and "earlier run" not in out and results(tmp_path)["averages"]["mos"] is not None
 
 
 def test_mistakes_of_copies_are_one_line(evaluate, only, tmp_path):

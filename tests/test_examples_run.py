@@ -15,7 +15,7 @@ from seed_commands import Project, archive_of_ljspeech
 from shell import ROOT, SCRIPTS, environment_of, read_shell_file, training_options, words_of
 from sung_words import CONFIG
 from test_documents import commands
-from test_jasper_manifest import make_librispeech
+from test_jasper_data import make_librispeech
 from tiny_evaluation import AUDIO, make_checkpoints
 
 from common.text.config import TextConfig

@@ -11,11 +11,9 @@ import pytest
 import soundfile
 import tiny_voice
 import torch
-from onnx_changes import node, with_output
 from torch import Tensor
 
 import inference
-from common.audio.pitch import PitchStatistics
 from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY
 from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.config import to_plain
@@ -83,20 +81,6 @@ def test_every_control_does_in_an_exported_voice_what_it_does_in_pytorch(folder:
     torch.testing.assert_close(made.decoded_energy[valid], expected.decoded_energy[valid], atol=1e-4, rtol=0)
 
 
-def test_an_utterance_is_the_same_in_any_batch_of_an_exported_file(folder: Path):
-    tokens, lengths = batch()
-    voice, vocoder = (network(folder / f"{name}.onnx") for name in ("voice", "vocoder"))
-    together = voice.infer(tokens, lengths)
-    waves = vocoder.infer(together.mel, together.lengths)
-    for row, length in enumerate(lengths):
-        alone = voice.infer(tokens[row : row + 1, :length], lengths[row : row + 1])
-        n_frames = int(together.lengths[row])
-        torch.testing.assert_close(alone.mel[0], together.mel[row, :, :n_frames], atol=2e-5, rtol=0)
-        torch.testing.assert_close(
-            vocoder.infer(alone.mel)[0], waves[row, : n_frames * tiny_voice.AUDIO.hop_length], atol=1e-5, rtol=0
-        )
-
-
 @pytest.mark.parametrize("kind", SUFFIXES)
 @pytest.mark.parametrize("options", ["", "--pitch-transform-shift 20 --speaker bob"])
 def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: Path, kind: str, options: str):
@@ -126,43 +110,6 @@ def test_a_file_says_what_its_symbols_mels_and_pitch_are(folder: Path):
         read, checkpoint = open_checkpoint(folder / f"voice{suffix}"), open_checkpoint(folder / "voice.pt")
         assert (read.spec, read.checkpoint.text) == (checkpoint.spec, checkpoint.checkpoint.text)
         assert read.checkpoint.audio == checkpoint.checkpoint.audio
-
-
-@pytest.mark.parametrize("energy, n_speakers", [(False, 1), (True, 1), (False, 2)])
-def test_voices_without_energy_or_speakers_have_no_such_input(tmp_path: Path, energy: bool, n_speakers: int):
-    model = replace(VOICE, energy_conditioning=energy, n_speakers=n_speakers)
-    path = tiny_voice.save_voice(tmp_path / "voice.pt", model=model)
-    exported = tmp_path / "e"
-    checkpoint_tools.export([str(path), "-o", str(exported)])
-    opened = open_checkpoint(exported)  # by its content, whatever its name
-    assert ("energy" in opened.exported.description["inputs"]) == energy
-    assert ("speaker" in opened.exported.description["inputs"]) == (n_speakers > 1)
-    tokens, lengths = batch()
-    controls = Controls(speaker=torch.tensor([0, n_speakers - 1, 0]))
-    made, expected = (network(one).infer(tokens, lengths, controls).mel for one in (exported, path))
-    torch.testing.assert_close(made, expected, atol=2e-5, rtol=0)
-    if not energy:
-        with pytest.raises(InputError, match="predicts no energy"):
-            network(exported).infer(tokens, lengths, Controls(energy=given(1, 2)))
-
-
-def test_a_voice_without_pitch_statistics_takes_normalized_pitch_and_those_that_are_given(tmp_path: Path):
-    path = tiny_voice.save_voice(tmp_path / "voice.pt", model=VOICE)
-    payload = torch.load(path)
-    for name in ("pitch_mean", "pitch_std"):
-        payload["networks"]["fastpitch"][name].zero_()
-    torch.save(payload, path)
-    checkpoint_tools.export([str(path)])
-    tokens, lengths = batch()
-    networks = [network(tmp_path / name) for name in ("voice.pt", "voice.onnx")]
-    expected, made = (one.infer(tokens, lengths, CONTROLS["pitch"]) for one in networks)
-    torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
-    with pytest.raises(InputError, match="no pitch statistics"):
-        networks[1].infer(tokens, lengths, CONTROLS["pitch in Hz"])
-    for one in networks:
-        one.set_pitch_statistics(PitchStatistics(mean=180.0, std=30.0))
-    expected, made = (one.infer(tokens, lengths, CONTROLS["pitch in Hz"]) for one in networks)
-    torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
 
 
 @pytest.fixture(scope="module")
@@ -245,8 +192,10 @@ def test_a_torchscript_file_is_written_and_not_read(folder: Path, tmp_path: Path
 
 
 def test_a_graph_that_cannot_be_run_is_one_line(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture):
-    data = with_output(folder / "vocoder.onnx", "wave", node("Reshape", "old", "a"), a=[7, -1])
-    (tmp_path / "a.onnx").write_bytes(data)
+    model = onnx.load(folder / "vocoder.onnx")
+    weight = next(one for one in model.graph.initializer if len(one.dims) == 4 and one.dims[0] != one.dims[1])
+    weight.dims[0], weight.dims[1] = weight.dims[1], weight.dims[0]
+    onnx.save(model, tmp_path / "a.onnx")
     with pytest.raises(CheckpointError, match=r"a\.onnx: onnxruntime cannot run it"):
         network(tmp_path / "a.onnx").infer(torch.randn(1, 16, 20))
     assert capfd.readouterr().err == ""  # onnxruntime logs nothing beside it

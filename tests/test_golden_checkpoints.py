@@ -112,11 +112,7 @@ def check_hifigan(source: Path, ours: Path, tmp_path: Path) -> int:
 
 
 def check_tacotron2(source: Path, ours: Path, tmp_path: Path) -> int:
-    """The network's mels with the dropout masks and the sight of padding that the stored ones were made with.
-
-    Not from the command line, which cannot make them: inference.py always draws the prenet's dropout from its seed, as
-    no published program turns it off, and gives a checkpoint's utterances no sight of padding.
-    """
+    """The network's mels with the golden's dropout masks and padding, which inference.py cannot be given."""
     tensors, network = expected_of(source), network_of(load_checkpoint(ours))
     object.__setattr__(network.config, "mask_convolutions", False)
     network.postnet.mask_convolutions = False
@@ -130,10 +126,7 @@ def check_tacotron2(source: Path, ours: Path, tmp_path: Path) -> int:
 
 
 def check_waveglow(source: Path, ours: Path, tmp_path: Path) -> int:
-    """The sounds that inference.py writes of the stored mels, where it draws the stored noise.
-
-    No seed draws that noise, which is of another generator, so it is put in the place of what the command draws.
-    """
+    """The sounds that inference.py writes of the stored mels, with the stored noise in place of its own."""
     if "_ddp" in source.name:
         return 0  # other weights, without stored outputs
     given = load_file(GOLDENS / "waveglow" / "waveglow_infer.safetensors")
@@ -167,12 +160,7 @@ def check_recordings(network: SpeechToText, ours: Path, saved: Path, weights: st
 
 
 def check_jasper(source: Path, ours: Path, tmp_path: Path) -> int:
-    """The network's log-probabilities of the stored features, and those that inference.py writes of recordings.
-
-    Stored log-probabilities are of random features, which no option gives, neither here nor in the original: it reads
-    recordings. Of the stored recordings the features are stored too, and the network's log-probabilities of these are
-    what the command must write.
-    """
+    """The network's log-probabilities of random features, and those that inference.py writes of recordings."""
     if "v1" in source.name:
         return 0
     tensors, checkpoint = expected_of(source), load_checkpoint(ours)

@@ -1,5 +1,6 @@
-"""Stand-alone layers agree with both published implementations, and masks and length regulation with slow truths."""
+"""Layers, weight norm and spectral norm agree with the published ones, and figures of attention with slow sums."""
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -10,7 +11,9 @@ from golden_files import group, matching, read_golden
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from common.nn.alignment import diagonality, distance_from_diagonal, focus_rate, unattended_tokens
 from common.nn.layers import Dropout, mask_from_lengths
+from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d, fold_weight_norm
 from fastpitch.config import ModelConfig
 from fastpitch.prosody import ConvReLUNorm, TemporalPredictor, regulate_length, whole_frames
 from fastpitch.transformer import (
@@ -173,3 +176,159 @@ def test_packing_lays_utterances_one_after_another_with_zeros_between():
     assert packing.pieces == [2, 1, 4, 1, 1, 1]
     assert torch.equal(packing.mask, packed > 0)
     assert torch.equal(packing.unpack(packed), x * mask)
+
+
+CASES = {
+    "grouped": (WeightNormConv1d, nn.Conv1d, (6, 4, 3), {"stride": 2, "dilation": 2, "padding": 2, "groups": 2}),
+    "plane": (WeightNormConv2d, nn.Conv2d, (3, 4, (5, 1)), {"stride": (3, 1), "padding": (2, 0), "bias": False}),
+}
+
+
+def seeded(kind: type[nn.Module], shape: tuple, options: dict) -> nn.Module:
+    torch.manual_seed(3)
+    return kind(*shape, **options)
+
+
+def example(layer: nn.Module) -> Tensor:
+    size = (2, layer.in_channels, 11) + ((3,) if isinstance(layer, nn.Conv2d) else ())
+    return torch.randn(size, generator=torch.Generator().manual_seed(5))
+
+
+def gradients(layer: nn.Module, x: Tensor) -> dict[str, Tensor]:
+    layer.zero_grad()
+    layer(x).square().sum().backward()
+    return {name: parameter.grad for name, parameter in layer.named_parameters()}
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.nn.utils.weight_norm:FutureWarning")  # PyTorch's older one
+@pytest.mark.parametrize("case", CASES)
+def test_weight_norm_has_the_values_gradients_and_names_of_the_older_one(case: str):
+    kind, plain, shape, options = CASES[case]
+    ours = seeded(kind, shape, options)
+    older = torch.nn.utils.weight_norm(seeded(plain, shape, options))
+    assert list(ours.state_dict()) == list(older.state_dict())
+    x = example(ours)
+    torch.testing.assert_close(ours(x), older(x), atol=1e-6, rtol=1e-6)  # the initial weights
+    with torch.no_grad():
+        ours.weight_g.mul_(1.3)
+        ours.weight_v.mul_(0.7)
+    older.load_state_dict(ours.state_dict())
+    torch.testing.assert_close(ours(x), older(x), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(gradients(ours, x), gradients(older, x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_folded_layer_computes_the_same_with_a_plain_weight(case: str):
+    kind, _, shape, options = CASES[case]
+    network = nn.ModuleDict({"inner": nn.Sequential(seeded(kind, shape, options))})
+    with torch.no_grad():
+        network["inner"][0].weight_v.mul_(3)
+    x = example(network["inner"][0])
+    expected = network["inner"](x)
+    random_state = torch.get_rng_state()
+    fold_weight_norm(network)
+    folded = network["inner"][0]
+    names = ["inner.0.weight"] if folded.bias is None else ["inner.0.bias", "inner.0.weight"]  # the published order
+    assert list(network.state_dict()) == names
+    assert torch.equal(network["inner"](x), expected)
+    assert torch.equal(torch.get_rng_state(), random_state)
+    fold_weight_norm(network)  # a second time does nothing
+    assert torch.equal(torch.jit.script(network["inner"])(x), expected)
+
+
+def spectral_pair() -> tuple[SpectralNormConv1d, nn.Conv1d]:
+    shape, options = (4, 6, 5), {"groups": 2, "padding": 2}
+    ours = seeded(SpectralNormConv1d, shape, options)
+    older = torch.nn.utils.spectral_norm(seeded(nn.Conv1d, shape, options))
+    assert list(ours.state_dict()) == list(older.state_dict())
+    assert [name for name, _ in ours.named_buffers()] == [name for name, _ in older.named_buffers()]
+    older.load_state_dict(ours.state_dict())
+    return ours, older
+
+
+def test_spectral_norm_advances_as_the_older_one_does_in_a_forward_pass():
+    ours, older = spectral_pair()
+    x = example(ours)
+    for _ in range(3):
+        expected = gradients(older, x)  # one iteration, then the pass
+        ours.advance()
+        torch.testing.assert_close(gradients(ours, x), expected, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(dict(ours.named_buffers()), dict(older.named_buffers()), atol=1e-6, rtol=1e-6)
+
+
+N_FRAMES, N_TOKENS = 60, 20
+
+
+def one_hot(tokens: Tensor) -> Tensor:
+    """Attention (1, F, L) on one token a frame."""
+    return torch.nn.functional.one_hot(tokens, N_TOKENS).float().unsqueeze(0)
+
+
+def figures(alignments: Tensor) -> tuple[float, float]:
+    lengths = torch.tensor([alignments.size(2)]), torch.tensor([alignments.size(1)])
+    return float(diagonality(alignments, *lengths)), float(focus_rate(alignments, *lengths))
+
+
+DIAGONAL = torch.arange(N_FRAMES) * N_TOKENS // N_FRAMES
+
+
+SHUFFLED = DIAGONAL[torch.randperm(N_FRAMES, generator=torch.Generator().manual_seed(0))]
+UNEVEN = (torch.linspace(0, 1, N_FRAMES) ** 0.5 * (N_TOKENS - 1)).long()
+UNIFORM = torch.full((1, N_FRAMES, N_TOKENS), 1 / N_TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("alignments", "direction", "within", "focus"),
+    [
+        (one_hot(DIAGONAL), 1.0, 2e-3, 1.0),
+        (one_hot(UNEVEN), 1.0, 0.05, 1.0),
+        (one_hot(SHUFFLED), 0.0, 0.25, 1.0),
+        (UNIFORM, 0.0, 1e-6, 1 / N_TOKENS),
+        (one_hot(torch.full((N_FRAMES,), 7)), 0.0, 0.0, 1.0),
+        (one_hot(DIAGONAL.flip(0)), -1.0, 2e-3, 1.0),
+        (0.5 * one_hot(DIAGONAL) + 0.5 * UNIFORM, 0.5, 0.02, 0.5 + 0.5 / N_TOKENS),
+    ],
+    ids="diagonal uneven shuffled uniform stuck backwards mixed".split(),
+)
+def test_direction_and_focus_of_an_attention(alignments: Tensor, direction: float, within: float, focus: float):
+    assert figures(alignments) == (pytest.approx(direction, abs=within), pytest.approx(focus))
+
+
+def test_padding_has_no_part():
+    generator = torch.Generator().manual_seed(0)
+    alignments = torch.softmax(3 * torch.randn(1, 9, 5, generator=generator), 2)
+    padded = torch.rand(2, 14, 8, generator=generator)
+    padded[1] = torch.softmax(padded[1], 1)
+    padded[0, :9, :5] = alignments[0]
+    lengths = torch.tensor([5, 8]), torch.tensor([9, 14])
+    for figure in (diagonality, focus_rate):
+        alone = figure(alignments, torch.tensor([5]), torch.tensor([9]))
+        torch.testing.assert_close(figure(padded, *lengths)[:1], alone)
+
+
+def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():
+    skipping = torch.tensor([0, 0, 2, 2, 3, 3])
+    alignments = torch.nn.functional.one_hot(torch.stack([skipping, torch.zeros(6).long()]), 6).float()
+    alignments[0] = 0.6 * alignments[0] + 0.1 * torch.ones(6)
+    alignments[1, 2:, 1] = 5.0  # after the end of the second one's speech
+    lengths = torch.tensor([5, 2]), torch.tensor([6, 2])
+    assert unattended_tokens(alignments, *lengths).tolist() == [2, 1]
+    assert unattended_tokens(one_hot(DIAGONAL), torch.tensor([N_TOKENS]), torch.tensor([N_FRAMES])).tolist() == [0]
+
+
+def away(alignments: Tensor, token_lengths: list[int], frame_lengths: list[int], *, sigma: float = 0.2) -> Tensor:
+    return distance_from_diagonal(alignments, torch.tensor(token_lengths), torch.tensor(frame_lengths), sigma=sigma)
+
+
+def test_distance_from_the_diagonal_is_what_the_slow_sum_says_and_nothing_past_the_ends():
+    alignments = torch.softmax(torch.randn(2, 7, 5, generator=torch.Generator().manual_seed(0)), 2)
+    token_lengths, frame_lengths = [5, 3], [7, 4]
+    found = away(alignments, token_lengths, frame_lengths)
+    for row in range(2):
+        for frame in range(7):
+            expected = 0.0
+            for token in range(5):
+                distance = token / token_lengths[row] - frame / frame_lengths[row]
+                expected += float(alignments[row, frame, token]) * (1 - math.exp(-(distance**2) / (2 * 0.2**2)))
+            inside = frame < frame_lengths[row]
+            assert float(found[row, frame]) == pytest.approx(expected if inside else 0.0, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Mel-spectrograms agree with the originals', with librosa and with a slow transform; Griffin-Lim speaks them."""
+"""Mel-spectrograms agree with the originals' and with librosa's, and the denoiser with the published one."""
 
 from pathlib import Path
 
@@ -6,12 +6,15 @@ import librosa
 import numpy as np
 import pytest
 import torch
-from golden_files import audio_config, group, matching, read_case, read_golden
+from golden_files import audio_config, group, listed, matching, read_case, read_golden
+from hifigan_goldens import generator_case
 from safetensors.torch import load_file
+from torch import Tensor
 
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
 from common.audio.mel import MelExtractor, energy, griffin_lim, linear_magnitude
 from common.audio.wav import load_wav
-from common.config import AudioConfig
+from common.config import AudioConfig, audio_preset
 from common.errors import AudioError
 
 SMALL = {"sampling_rate": 8000, "filter_length": 256, "hop_length": 64, "win_length": 200, "n_mels": 20}
@@ -21,27 +24,6 @@ SMALL_ALIGNED = AudioConfig(**SMALL, mel_fmin=50.0, mel_fmax=None, framing="alig
 
 def noise(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) * 1.6 - 0.8
-
-
-def slow_mel(wave: np.ndarray, config: AudioConfig) -> np.ndarray:
-    """float64, one frame and one frequency at a time."""
-    n, hop = config.filter_length, config.hop_length
-    padding = n if config.framing == "centered" else n - hop
-    padded = np.pad(wave.astype(np.float64), (padding // 2, padding - padding // 2), mode="reflect")
-    t = np.arange(config.win_length)
-    window = np.zeros(n)
-    start = (n - config.win_length) // 2
-    window[start : start + config.win_length] = 0.5 - 0.5 * np.cos(2 * np.pi * t / config.win_length)
-    waves = np.exp(-2j * np.pi * np.outer(np.arange(n // 2 + 1), np.arange(n)) / n)
-    basis = librosa.filters.mel(
-        sr=config.sampling_rate, n_fft=n, n_mels=config.n_mels, fmin=config.mel_fmin, fmax=config.mel_fmax
-    )
-    columns = []
-    for first in range(0, len(padded) - n + 1, hop):
-        power = np.abs(waves @ (padded[first : first + n] * window)) ** 2
-        magnitude = np.sqrt(power + (1e-9 if config.framing == "aligned" else 0.0))
-        columns.append(np.log(np.maximum(basis @ magnitude, 1e-5)))
-    return np.stack(columns, axis=1)
 
 
 def test_mels_and_energy_agree_with_the_originals_on_every_case(goldens: Path):
@@ -87,12 +69,6 @@ def test_the_filters_and_the_window_are_the_originals(goldens: Path):
     assert torch.allclose(extractor.window, expected["window"], atol=1e-7)
 
 
-@pytest.mark.parametrize("config", [SMALL_CENTERED, SMALL_ALIGNED])
-def test_mels_equal_a_slow_transform(config: AudioConfig):
-    wave = noise(1000)
-    assert np.abs(MelExtractor(config)(wave[None])[0].numpy() - slow_mel(wave.numpy(), config)).max() < 1e-4
-
-
 @pytest.mark.parametrize("config", [SMALL_CENTERED, SMALL_ALIGNED, AudioConfig(**SMALL, mel_fmax=3500.0, peak=0.95)])
 def test_an_utterance_does_not_depend_on_its_batch(config: AudioConfig):
     lengths = torch.tensor([900, 129, 640, 899, 641])
@@ -131,27 +107,22 @@ def test_gradients_are_right_and_finite_even_in_silence(config: AudioConfig):
 
 
 def test_reduced_precision_around_it_does_not_touch_the_mels(monkeypatch: pytest.MonkeyPatch):
-    extractor = MelExtractor(SMALL_CENTERED)
-    wave = noise(2, 2000)
-    wanted = extractor(wave)
+    extractor, wave = MelExtractor(SMALL_CENTERED), noise(2, 2000)
+    wanted, product, seen = extractor(wave), torch.matmul, []
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.equal(extractor(wave), wanted)
-    seen = []
 
-    def matmul(*args) -> torch.Tensor:  # not every processor has the faster products, so look at what is asked for
+    def matmul(*args) -> torch.Tensor:  # not every processor has faster products, so the setting is tested
         seen.append(torch.get_float32_matmul_precision())
         return product(*args)
 
-    product = torch.matmul
     monkeypatch.setattr(torch, "matmul", matmul)
-    before = torch.get_float32_matmul_precision()
     try:
         torch.set_float32_matmul_precision("medium")
-        assert torch.equal(extractor(wave), wanted)
-        assert torch.get_float32_matmul_precision() == "medium"
+        extractor(wave)
+        assert (seen, torch.get_float32_matmul_precision()) == (["highest"], "medium")
     finally:
-        torch.set_float32_matmul_precision(before)
-    assert seen == ["highest"]
+        torch.set_float32_matmul_precision("highest")
 
 
 @pytest.mark.parametrize(("framing", "clip"), list(zip(("centered", "aligned"), matching("audio/clips/*.flac"))))
@@ -186,13 +157,59 @@ def test_filters_and_griffin_lim_are_librosas(config: AudioConfig):
     np.testing.assert_allclose(ours[:n_samples], theirs[:n_samples], atol=1e-5)
 
 
-def test_channels_that_stay_silent_are_a_warning():
-    with pytest.warns(UserWarning, match="2 of 80 mel channels stay silent: an FFT of 256 has no bin there"):
-        MelExtractor(AudioConfig(filter_length=256, win_length=256, hop_length=64, mel_fmax=None))
+@pytest.fixture(scope="module")
+def golden(goldens: Path) -> tuple[AudioConfig, dict, dict[str, Tensor]]:
+    about, tensors = read_case(goldens / "hifigan", "denoiser")
+    return audio_config(about["parameters"]), about, tensors
 
 
-def test_griffin_lim_takes_mels_of_any_length():
-    config = SMALL_ALIGNED
-    for n_frames in (1, 2, 5):
-        sound = griffin_lim(torch.full((20, n_frames), -3.0), config, n_iter=4)
-        assert sound.shape == (n_frames * 64,) and sound.isfinite().all()
+def test_the_noise_of_a_network_is_its_sound_of_zeros(goldens, golden):
+    audio, about, published = golden
+    network, _ = generator_case(goldens / "hifigan", about["generator"].split(".")[0])
+    network.prepare_for_inference()
+    n_mels = network.conv_pre.weight.size(1)
+    assert f"[1,{n_mels},{BIAS_FRAMES}]" in about["parameters"]["bias_mel"]
+    with torch.no_grad():
+        noise = network.infer(torch.zeros(1, n_mels, BIAS_FRAMES))
+    torch.testing.assert_close(noise, published["output.bias_audio"], rtol=0, atol=2e-5)
+    bias = Denoiser(noise[0], audio, strength=0.1).bias
+    torch.testing.assert_close(bias, published["output.bias_spec"][0, :, 0], rtol=0, atol=5e-4)
+
+
+@pytest.mark.parametrize("strength", listed("hifigan/denoiser.json", "strengths"))
+def test_sound_is_denoised_as_published(golden, strength):
+    audio, _, published = golden
+    denoiser = Denoiser(published["output.bias_audio"][0], audio, strength=strength)
+    ours = denoiser(published["input.audio"])
+    torch.testing.assert_close(ours, published[f"output.denoised_{strength}"][:, 0], rtol=0, atol=1e-5)
+
+
+def noise_and_waves(audio: AudioConfig, n_frames: list[int]) -> tuple[Tensor, list[Tensor]]:
+    generator = torch.Generator().manual_seed(0)
+    noise = 0.05 * torch.randn(BIAS_FRAMES * audio.hop_length, generator=generator)
+    return noise, [0.3 * torch.randn(n * audio.hop_length, generator=generator) for n in n_frames]
+
+
+RATES = [16000, 44100]
+
+
+@pytest.mark.parametrize("sampling_rate", RATES)
+def test_an_utterance_alone_equals_itself_in_any_batch(sampling_rate):
+    audio = audio_preset(sampling_rate)
+    noise, waves = noise_and_waves(audio, [9, 1, 30, 2, 4])
+    denoiser = Denoiser(noise, audio, strength=0.3)
+    batch = torch.nn.utils.rnn.pad_sequence([torch.cat([wave, torch.ones(3)]) for wave in waves], batch_first=True)
+    together = denoiser(batch, torch.tensor([len(wave) for wave in waves]))
+    for wave, sound in zip(waves, together):
+        alone = denoiser(wave[None])[0]
+        assert alone.shape == wave.shape
+        torch.testing.assert_close(sound[: len(wave)], alone, rtol=0, atol=1e-6)
+        assert not sound[len(wave) :].any()
+
+
+@pytest.mark.parametrize("sampling_rate", RATES)
+def test_strength_zero_leaves_a_sound_of_any_length_as_it_is(sampling_rate):
+    audio = audio_preset(sampling_rate)
+    noise, waves = noise_and_waves(audio, [1, 2, 3, 40])
+    for wave in waves:
+        torch.testing.assert_close(Denoiser(noise, audio, strength=0.0)(wave[None])[0], wave, rtol=0, atol=1e-5)

@@ -1,9 +1,12 @@
 """One kind of mels for a corpus and all models trained on it: where it comes from, and what training says of it."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import soundfile
+import torch
 from tiny_vocoder import make_recordings
 from training_setup import set_up
 
@@ -16,6 +19,7 @@ from common.files import read_json, write_json
 from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
 from hifigan.config import PUBLISHED_MELS, ModelConfig as HifiganConfig
+from scripts.datasets import describe_mels
 
 PUBLISHED = AudioConfig(**PUBLISHED_MELS)
 VOCODER = HifiganConfig()
@@ -94,9 +98,9 @@ def test_sources_of_a_hifigans_mels_must_agree(corpus: Path, tmp_path: Path):
     save_voice(voice, AudioConfig(), assumed=("n_mels", "mel_fmax"))  # as of a published file that does not record them
     assert audio_of("HiFi-GAN", corpus, *both) == WIDE
     with pytest.raises(OptionError, match=r"framing: 'aligned' \(the options\), 'centered' .*; peak: 0\.95 "):
-        audio_of("HiFi-GAN", corpus, "--for-voice", voice, "--mel", "published")
+        audio_of("HiFi-GAN", corpus, "--for-voice", voice, "--framing", "aligned", "--peak", "0.95")
     describe(corpus, WIDE)
-    assert audio_of("HiFi-GAN", corpus, "--mel", "published") == replace(WIDE, **PUBLISHED_MELS)
+    assert audio_of("HiFi-GAN", corpus, "--framing", "aligned", "--peak", "0.95") == replace(WIDE, **PUBLISHED_MELS)
 
 
 def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Path):
@@ -125,3 +129,24 @@ def test_features_are_of_the_corpuss_kind_and_other_options_are_obeyed(tmp_path:
     assert extract() == WIDE
     (corpus / "mels").rename(corpus / "before")
     assert extract("--n-mels", "40") == replace(WIDE, n_mels=40)
+
+
+def described(monkeypatch: pytest.MonkeyPatch, corpus: Path, *words: str | Path) -> AudioConfig:
+    argv = ["describe_mels", "-d", corpus, "-o", corpus / "audio.json", *words]
+    monkeypatch.setattr(sys, "argv", [str(word) for word in argv])
+    assert describe_mels.main() == 0
+    return from_plain(AudioConfig, read_json(corpus / "audio.json"), where="")
+
+
+def test_a_corpuss_kind_suits_its_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for index, rate in enumerate((44100, 44100)):
+        (tmp_path / "wavs").mkdir(exist_ok=True)
+        soundfile.write(tmp_path / "wavs" / f"{index}.flac", torch.zeros(9).numpy(), rate)
+    assert described(monkeypatch, tmp_path) == audio_preset(44100)
+    words = ("--resume", "--mel-fmax=9000", "--peak-norm")  # arguments of extract_mels.py
+    assert described(monkeypatch, tmp_path, *words) == replace(audio_preset(44100), mel_fmax=9000.0, peak=32767 / 32768)
+    assert described(monkeypatch, tmp_path, "-sr", "8000") == audio_preset(8000)
+    assert described(monkeypatch, tmp_path, "--like", save_voice(tmp_path / "voice.pt", WIDE)) == WIDE
+    (tmp_path / "wavs" / "0.flac").write_bytes(b"none")
+    with pytest.raises(InputError, match=r"0\.flac: "):
+        described(monkeypatch, tmp_path)

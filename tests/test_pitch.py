@@ -1,16 +1,21 @@
-"""Pitch, its averages and its normalisation agree with the original's."""
+"""Pitch, its averages and its normalization agree with the originals', and the cache estimates it once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import parselmouth
 import pytest
-from golden_files import read_golden
+import soundfile
+import torch
+from golden_files import entries, read_golden
 from safetensors.numpy import load_file
 
+import common.audio.pitch_cache
 from common.audio.options import ESTIMATORS, PITCH_KINDS
 from common.audio.pitch import (
     AT_FRAMES,
+    PitchStatistics,
     estimate_pitch,
     normalize,
     pitch_of_kind,
@@ -18,6 +23,7 @@ from common.audio.pitch import (
     split_durations,
     statistics,
 )
+from common.audio.pitch_cache import PitchCache
 from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
@@ -64,21 +70,6 @@ def test_pitch_of_a_part_of_a_recording_agrees_with_the_original(goldens: Path, 
         assert np.abs(got - golden[f"{part['clip']}.part.{kind}"]).max() < TOLERANCE
 
 
-@pytest.mark.parametrize("start", [0, 4410.5])
-@pytest.mark.parametrize("end", [28000, 28000.75, 41886.5])
-def test_pitch_of_a_part_that_ends_between_samples_is_that_of_praats_own_part(goldens: Path, start: float, end: float):
-    wave = load_clip(goldens, "LJ001-0002")
-    part = (start / 22050, end / 22050)
-    n_frames = 1 + int(end - start) // 256
-    sound = parselmouth.Sound(wave.astype(np.float64), 22050).extract_part(*part)
-    track = sound.to_pitch(time_step=(part[1] - part[0]) / (n_frames + 3), pitch_floor=75, pitch_ceiling=600)
-    wanted = np.zeros(n_frames)
-    values = track.selected_array["frequency"][:n_frames]
-    wanted[: len(values)] = values
-    assert (wanted > 0).sum() > 50
-    assert np.abs(estimate_pitch(wave, CONFIG, n_frames=n_frames, part=part) - wanted).max() < TOLERANCE
-
-
 @pytest.mark.parametrize("kind", PITCH_KINDS)
 def test_statistics_and_normalized_pitch_agree_with_the_original(golden: dict, facts: dict, kind: str):
     wanted = facts["normalisation"][kind.removeprefix("pitch_")]
@@ -96,9 +87,9 @@ def test_durations_are_split_as_the_original_does(goldens: Path):
         assert split_durations(np.array([case["n"]]), case["parts"]).tolist() == case["out"]
 
 
-@pytest.mark.parametrize("values", [[], [0.0, 0.0], [150.0], [150.0, 150.0]])
+@pytest.mark.parametrize("values", [[], [0.0, 0.0], [150.0, 150.0], [150.0, 160.0, np.nan]])
 def test_statistics_of_no_speech_are_a_clear_error(values: list[float]):
-    with pytest.raises(InputError, match="no statistics to normalize by"):
+    with pytest.raises(InputError, match="statistics"):
         statistics([np.array(values)])
 
 
@@ -141,5 +132,91 @@ def test_statistics_that_are_no_finite_numbers_above_0_are_refused(mean: str, st
     (path := tmp_path / "stats.json").write_text(f'{{"mean": {mean}, "std": {std}}}')
     with pytest.raises(InputError, match=f"^{path}: .*(nan|inf|std 0|mean -150|std -1) "):
         read_pitch_statistics(path)
-    with pytest.raises(InputError):
-        statistics([np.array([150.0, 160.0, float("nan")])])
+
+
+AUDIO = AudioConfig()
+N_FRAMES = 44
+
+
+def tone_tensor(hertz: float, *, seconds: float = 0.5, rate: int = 22050) -> torch.Tensor:
+    t = torch.arange(round(seconds * rate)) / rate
+    return 0.3 * torch.sin(2 * torch.pi * hertz * t) + 0.1 * torch.sin(4 * torch.pi * hertz * t)
+
+
+@pytest.fixture
+def estimates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The methods by which pitch has been estimated so far."""
+    made: list[str] = []
+
+    def counted(*args, method: str, **kwargs) -> np.ndarray:
+        made.append(method)
+        return estimate_pitch(*args, method=method, **kwargs)
+
+    monkeypatch.setattr(common.audio.pitch_cache, "estimate_pitch", counted)
+    return made
+
+
+def shortest_clips() -> list[str]:
+    """The two shortest clips that have pitch by pYIN, which takes seconds for a longer one."""
+    clips = entries("pitch/pitch_1_1.json", "clips")
+    return sorted(clips, key=lambda name: clips[name]["mel_len"])[:2]
+
+
+@pytest.mark.parametrize("clip", shortest_clips())
+def test_pyin_agrees_with_the_published_pitch(clip: str, goldens: Path):
+    wave, rate = soundfile.read(goldens / "audio" / "clips" / f"{clip}.flac", dtype="float32")
+    wanted = load_file(goldens / "pitch" / "pitch_1_1.safetensors")[f"{clip}.pitch_raw"][0]
+    made = estimate_pitch(wave, replace(AUDIO, sampling_rate=rate), n_frames=len(wanted), method="pyin")
+    assert np.array_equal(made == 0, wanted == 0)
+    assert np.abs(made - wanted).max() < 1e-2
+    facts = read_golden(goldens / "pitch" / "pitch_1_1.json")
+    normalized = normalize(made, PitchStatistics(facts["default_mean"], facts["default_std"]))
+    wanted = load_file(goldens / "pitch" / "pitch_1_1.safetensors")[f"{clip}.pitch_normalised"][0]
+    assert np.abs(normalized - wanted).max() < 2e-4
+
+
+def test_pitch_is_estimated_once_and_is_what_the_estimator_says(tmp_path: Path, estimates: list[str]):
+    wave = tone_tensor(180)
+    first = PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
+    again = PitchCache(tmp_path, AUDIO).pitch(wave.clone(), n_frames=N_FRAMES)
+    assert estimates == ["praat"]
+    assert torch.equal(first, again)
+    wanted = estimate_pitch(wave.numpy(), AUDIO, n_frames=N_FRAMES)
+    assert torch.equal(first, torch.from_numpy(wanted).float())
+
+
+def test_another_recording_method_or_description_of_frames_never_finds_that_pitch(
+    tmp_path: Path, estimates: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    wave = tone_tensor(180)
+    PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
+    changed = wave.clone()
+    changed[5000] += 1e-4
+    PitchCache(tmp_path, AUDIO).pitch(changed, n_frames=N_FRAMES)
+    PitchCache(tmp_path, AUDIO, method="pyin").pitch(wave, n_frames=N_FRAMES)
+    PitchCache(tmp_path, replace(AUDIO, hop_length=255)).pitch(wave, n_frames=N_FRAMES)
+    PitchCache(tmp_path, replace(AUDIO, framing="aligned")).pitch(wave, n_frames=N_FRAMES)
+    monkeypatch.setattr(parselmouth, "PRAAT_VERSION", "1.0")
+    PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
+    assert len(estimates) == 6
+    PitchCache(tmp_path, AUDIO, pitch_range=(None, 900.0)).pitch(wave, n_frames=N_FRAMES)
+    assert len(estimates) == 7
+    PitchCache(tmp_path, replace(AUDIO, mel_fmax=7000.0)).pitch(wave, n_frames=N_FRAMES)  # no matter for pitch
+    assert len(estimates) == 7
+
+
+def test_a_file_that_a_power_cut_has_broken_is_made_again(tmp_path: Path, estimates: list[str]):
+    wave = tone_tensor(180)
+    wanted = PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
+    (path,) = tmp_path.rglob("*.pt")
+    path.write_bytes(path.read_bytes()[:100])
+    assert torch.equal(PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES), wanted)
+    assert len(estimates) == 2
+    assert torch.equal(torch.load(path), wanted)
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path: Path):
+    (tmp_path / "file").write_text("{}")
+    with pytest.raises(InputError, match=r"cannot be written.*choose another --pitch-cache"):
+        PitchCache(tmp_path / "file", AUDIO).pitch(tone_tensor(200), n_frames=N_FRAMES)
+    assert (tmp_path / "file").read_text() == "{}"

@@ -1,6 +1,5 @@
 """The voice's pitch told to a vocoder that takes one: what is heard, in files, Python and requests."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ from torch import Tensor
 
 import inference
 from common.audio.pitch import AT_FRAMES, PITCH_LIMITS, estimate_pitch
-from common.audio.wav import load_wav
 from common.checkpoints.loading import open_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
@@ -90,21 +88,6 @@ def test_a_given_curve_is_what_is_heard(voice: Voice, values: tuple[float, ...])
     torch.testing.assert_close(torch.cat(list(voice.stream(table))), speech.wave, atol=1e-5, rtol=0)
 
 
-def test_inference_tells_the_vocoder_the_voices_pitch(folder: Path, voice: Voice, tmp_path: Path):
-    table = tmp_path / "table.json"
-    with_pitch(voice.speak(TEXT).prosody, 170.0).save(table)
-    words = ["--prosody", str(table), "-o", str(tmp_path / "a.wav"), "--fastpitch", str(folder / "voice.pt")]
-    words += ["--harmonic", str(folder / "harmonic.pt"), "--fade-out", "0"]
-    assert inference.main([*words, "--vocoder-pitch", "voice"]) == 0
-    wave = load_wav(tmp_path / "a.wav", sampling_rate=22050)
-    assert cents_off(wave, torch.full((len(wave) // 256,), 170.0)) < 10
-    torch.testing.assert_close(
-        wave, voice.speak(parse_prosody(json.loads(table.read_text()), where="t")).wave, atol=1e-4, rtol=0
-    )
-    assert inference.main([*words, "--vocoder-pitch", "mel"]) == 0
-    assert not torch.allclose(load_wav(tmp_path / "a.wav", sampling_rate=22050), wave, atol=1e-2)
-
-
 def test_who_has_no_pitch_or_takes_none_is_refused_in_one_line(folder: Path, tmp_path: Path, voice: Voice):
     words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "hifigan.pt")]
     with pytest.raises(SystemExit):
@@ -141,12 +124,3 @@ def test_a_request_may_ask_for_the_given_pitch(served: SimpleNamespace, voice: V
     assert torch.equal(waves[None], waves["mel"])
     assert cents_off(waves["voice"], torch.full((len(waves["voice"]) // 256,), 180.0)) < 10
     torch.testing.assert_close(waves["voice"], voice.speak(table).wave.clamp(-1, 1), atol=1e-4, rtol=0)
-
-
-def test_a_request_of_another_vocoder_is_answered_in_one_line(folder: Path):
-    words = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "hifigan.pt")]
-    models = tiny_served.load_models(words)
-    with tiny_served.serving(Service(models, limits=Limits())) as address:
-        answer = httpx.post(f"{address}/v1/audio/speech", json={"input": "a", "vocoder_pitch": "voice"})
-        assert (answer.status_code, answer.json()["error"]["param"]) == (400, "vocoder_pitch")
-        assert httpx.get(f"{address}/v1/voices").json()["data"][0]["vocoder_pitch"] is None

@@ -88,7 +88,8 @@ def utterances(lengths: list[int], *, seed: int = 0, augmentation: Augmentation 
         phase = (0.05 + 0.1 * torch.rand(1, generator=generator)) * torch.arange(length)
         waves[index, :length] = 0.4 * torch.sin(phase) + 0.05 * torch.randn(length, generator=generator)
         tokens[index] = torch.randint(1, 27, (4,), generator=generator)
-    draws = [augmentation.draw(seed=seed, epoch=1, index=i) for i in range(len(lengths))] if augmentation else None
+    generator = torch.Generator().manual_seed(seed)
+    draws = torch.rand(len(lengths), augmentation.n_draws, generator=generator) if augmentation else None
     token_lengths = torch.tensor([2 + index % 3 for index in range(len(lengths))])
     return JasperBatch(
         names=tuple(f"u{seed}.{index}" for index in range(len(lengths))),
@@ -97,7 +98,7 @@ def utterances(lengths: list[int], *, seed: int = 0, augmentation: Augmentation 
         tokens=tokens,
         token_lengths=token_lengths,
         hop_length=SMALL.features.hop_length,
-        draws=None if draws is None else torch.stack(draws),
+        draws=draws,
     )
 
 

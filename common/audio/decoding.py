@@ -1,6 +1,6 @@
-"""Sound files of many kinds as blocks of mono samples: libsndfile decodes them, or FFmpeg (PyAV) where it cannot.
+"""Sound files of many formats as blocks of mono samples, decoded by libsndfile or else by FFmpeg (PyAV).
 
-Files come from anyone, so containers, codecs, rate, channels and length are limited, and none names another file.
+Files are untrusted: containers, codecs, rate, channels and length are limited, and no file can name another one.
 """
 
 import io
@@ -34,23 +34,23 @@ _FFMPEG = {
     "pcm_f64le,pcm_mulaw,pcm_s16be,pcm_s16le,pcm_s24be,pcm_s24le,pcm_s32be,pcm_s32le,pcm_s8,pcm_u8,speex,vorbis,wavpack,"
     "wmalossless,wmapro,wmav1,wmav2,wmavoice",
 }
-_LEAST_MIXED = 0.03  # of the channels' power: one of eight that alone sounds keeps an eighth
+_LEAST_MIXED = 0.03  # of the channels' power: one sounding channel of eight keeps an eighth
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """A recording that is being read."""
+    """An open recording."""
 
     sampling_rate: int  # Hz, of the file
     n_channels: int
-    blocks: Iterator[np.ndarray]  # (T,) float32, the mean of the channels; it may go beyond [-1, 1]
+    blocks: Iterator[np.ndarray]  # (T,) float32, the mean of the channels, which may exceed [-1, 1]
 
 
 def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str = "") -> Decoded:
     """Open a recording, a file or its bytes, by its content; ``blocks`` are resampled to ``sampling_rate``, if given.
 
-    ``name`` is what errors call it; "" is its path. Raises AudioError for no sound file or one beyond the limits, and
-    so do ``blocks`` where it is damaged or too long, a sample is not finite, or the channels cancel each other out.
+    Errors call it ``name``, by default its path. Raises AudioError if it isn't a sound file within the limits; so do
+    ``blocks`` if it is damaged or too long, or a sample isn't finite.
     """
     name = name or str(source)
     if isinstance(source, Path):
@@ -89,7 +89,7 @@ def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
 
 
 def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Iterator[np.ndarray]:
-    """Blocks (T, channels) -> their mean (T,), finite numbers; AudioError where they cancel out."""
+    """Blocks (T, channels) -> their mean (T,); raises AudioError if they cancel each other out."""
     power = power_mixed = 0.0
     n_samples = 0
     for samples in blocks:
@@ -109,10 +109,10 @@ def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Ite
 
 def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterator[np.ndarray]]:
     """The rate (Hz), the channels, and blocks (T, channels)."""
-    import av  # here, as most recordings do without it
+    import av  # here, because few recordings need it
 
     with ExitStack() as opened:
-        try:  # of an open file, no path: FFmpeg reads paths as addresses
+        try:  # an open file, because FFmpeg would read a path as a URL
             file = opened.enter_context(source.open("rb") if isinstance(source, Path) else io.BytesIO(source))
             container = opened.enter_context(av.open(file, container_options=_FFMPEG))
         except (av.FFmpegError, OSError, ValueError) as error:
@@ -123,7 +123,7 @@ def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterat
         codec = getattr(stream.codec_context, "name", "something unknown")
         if codec not in _FFMPEG["codec_whitelist"].split(","):
             raise AudioError(f"{name}: sound coded as {codec} is not supported; convert it to WAV")
-        if not (stream.rate and stream.channels):  # what FFmpeg takes for a sound file by its suffix alone
+        if not (stream.rate and stream.channels):  # FFmpeg identified it by its suffix alone
             raise AudioError(f"{name}: {_NO_SOUND_FILE}")
         return stream.rate, stream.channels, _ffmpeg_blocks(container, opened.pop_all(), name)
 
@@ -143,7 +143,7 @@ def _ffmpeg_blocks(container: Any, opened: ExitStack, name: str) -> Iterator[np.
 
 
 def _resampled(blocks: Iterator[np.ndarray], old: int, new: int) -> Iterator[np.ndarray]:
-    """Blocks at another sampling rate (Hz); the filter runs on from block to block."""
+    """Blocks of rate ``old`` (Hz) at rate ``new``."""
     stream = soxr.ResampleStream(old, new, 1, dtype="float32", quality="HQ")
     for block in blocks:
         yield stream.resample_chunk(block)

@@ -1,29 +1,23 @@
-"""Takes a vocoder's constant noise out of its sound: the noise's spectrum is subtracted from every frame's."""
+"""Removes a vocoder's constant noise by spectral subtraction."""
 
 import torch
 from torch import Tensor
 
 from common.audio.mel import hann_window, inverse_stft, overlap_add, reflected
 from common.config import AudioConfig
-from common.errors import OptionError
 
 BIAS_FRAMES = 88  # mel frames of zeros whose sound gives the noise's spectrum, as published
 
 
 class Denoiser:
-    """Subtracts ``strength`` times the magnitudes of a vocoder's noise; phases stay as they are.
+    """Subtracts ``strength`` times the magnitudes of a vocoder's noise, and keeps phases.
 
-    The noise is what the vocoder makes of mels that are all zero, as in WaveGlow's published inference (Prenger et
-    al., 2018) and HiFi-GAN's. Each utterance of a batch is reflected at its own ends.
+    The noise is the vocoder's output for mels of zeros, as in the published inference of WaveGlow (Prenger et al.,
+    2018) and HiFi-GAN. Each utterance of a batch is reflected at its ends.
     """
 
     def __init__(self, noise: Tensor, audio: AudioConfig, *, strength: float) -> None:
-        """noise (T,): the sound of ``BIAS_FRAMES`` mel frames of zeros; OptionError for windows that do not overlap."""
-        if audio.win_length <= audio.hop_length:
-            raise OptionError(
-                f"--denoising-strength: windows of {audio.win_length} samples every {audio.hop_length} do not overlap; "
-                "leave it out for this vocoder"
-            )
+        """noise (T,): the vocoder's sound of ``BIAS_FRAMES`` mel frames of zeros."""
         self._size = audio.filter_length  # samples
         self._hop = audio.hop_length  # samples
         self._window = hann_window(audio).to(noise.device)  # (filter_length,)

@@ -1,27 +1,25 @@
-"""The levels of a recording: of each frame, the first and last one that is not silence, and the loudness (EBU R128)."""
+"""Levels of a recording: the power of each frame, the part that is not silent, and the loudness (EBU R128)."""
 
 import math
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.ndimage import grey_opening, uniform_filter1d
+from scipy.ndimage import binary_dilation, grey_opening
 
 FRAME_SECONDS = 0.01  # s over which a level is taken
-SHORTEST_SOUND = 3  # frames: a click is no speech
+SHORTEST_SOUND = 3  # frames; a click isn't speech
 SILENCE_BELOW = 40.0  # dB below the speech: always silence
-NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
-LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence
+NOISE_MARGIN = 10.0  # dB, of the silence of a noisy recording above the noise
+LEAST_CONTRAST = 20.0  # dB between speech and silence at least
 # Weak fricatives and fading vowels beside louder speech:
-WEAK_MARGIN, WEAK_BELOW = 2.0, 55.0  # dB above a band's noise at least, and below the speech at most
-WEAK_SECONDS = 0.3  # s that these last at most
-BANDS = (60.0, 600.0, 1500.0, 4000.0, 20000.0)  # Hz, limits of the bands
-QUIETEST = -90.0  # dBFS: below, a recording is silent
-CEILING = -1.0  # dBFS that no peak passes where loudness is set
+WEAK_MARGIN, WEAK_BELOW = 1.0, 55.0  # dB above the noise at least, and below the speech at most
+WEAK_FRAMES = 30  # at most
+QUIETEST = -90.0  # dBFS; a quieter recording is silent
+CEILING = -1.0  # dBFS, the highest peak after loudness normalization
 _SHORTEST_BLOCK = 0.4  # s: EBU R128 measures blocks of that length
-_LEAST = -70.0  # LUFS: EBU R128 leaves out quieter blocks
-_CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power: louder ones are speech, or a slammed door
+_LEAST = -70.0  # LUFS; EBU R128 ignores quieter blocks
+_CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power; louder ones are speech or noises
 _DIGITAL_SILENCE = 1e-7  # of the speech's power: no microphone is that quiet
 
 
@@ -34,16 +32,17 @@ class Sounding(NamedTuple):
 
 
 class FrameLevels(NamedTuple):
-    """The level of each frame of 10 ms, and which of them sound."""
+    """The level of each frame of 10 ms, and which of them are not silent."""
 
-    frames: np.ndarray  # (F, size), each without its mean: no rumble
-    powers: np.ndarray  # (F,) mean squares, the recording's direct current left out
-    sounding: np.ndarray  # (F,) bool: louder than noise and speech allow for silence, for at least 30 ms
+    size: int  # samples of a frame
+    powers: np.ndarray  # (F,) mean squares, without the recording's DC offset
+    sounding: np.ndarray  # (F,) bool: above the threshold of silence for at least 30 ms
+    weak: np.ndarray  # (F,) bool: loud enough to be a weak sound beside those
     speech: float  # power of the speech; 0 where the recording is silent
 
 
 def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
-    """Find the frames of ``wave`` (T,), Hz, that sound; T may be any length but 0."""
+    """Measure the frames of ``wave`` (T,) at ``sampling_rate`` Hz; T is at least 1."""
     size = min(max(1, round(FRAME_SECONDS * sampling_rate)), len(wave))
     frames = np.reshape(wave[: len(wave) // size * size], (-1, size))
     offsets = frames.mean(axis=1, keepdims=True)
@@ -52,39 +51,25 @@ def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
     powers = moving + np.square(offsets[:, 0] - wave.mean())
     steady = grey_opening(moving, min(SHORTEST_SOUND, len(moving)), mode="constant")
     if steady.max() <= _ratio(QUIETEST):
-        return FrameLevels(frames, powers, np.zeros(len(powers), bool), 0.0)
+        silent = np.zeros(len(powers), bool)
+        return FrameLevels(size, powers, silent, silent, 0.0)
     speech = float(np.percentile(steady[steady > steady.max() * _CLOSE_TO_PEAK], 95))
     noise = float(np.percentile(moving[moving > speech * _DIGITAL_SILENCE], 5))
     threshold = max(speech / _ratio(SILENCE_BELOW), min(noise * _ratio(NOISE_MARGIN), speech / _ratio(LEAST_CONTRAST)))
-    return FrameLevels(frames, powers, steady > threshold, speech)
+    weak = moving > max(noise * _ratio(WEAK_MARGIN), speech / _ratio(WEAK_BELOW))
+    return FrameLevels(size, powers, steady > threshold, weak, speech)
 
 
 def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
-    """Where ``wave`` (T,), Hz, begins and ceases to sound, weak sounds at its ends included; None if it is silent."""
+    """Find the part of ``wave`` (T,) at ``sampling_rate`` Hz that isn't silent, weak sounds included; None: all is."""
     if not len(wave):
         return None
-    frames, powers, is_sounding, speech = measure_frames(wave, sampling_rate)
-    if not is_sounding.any():
+    levels = measure_frames(wave, sampling_rate)
+    sounding = np.flatnonzero(binary_dilation(levels.sounding, iterations=WEAK_FRAMES, mask=levels.weak)).tolist()
+    if not sounding:
         return None
-    sounding = np.flatnonzero(is_sounding)
-    bands = uniform_filter1d(_band_powers(frames, sampling_rate), 5, axis=0, mode="nearest")
-    floors = np.percentile(bands[powers > speech * _DIGITAL_SILENCE], 5, axis=0) * _ratio(WEAK_MARGIN)
-    weak = (bands > np.maximum(floors, speech / _ratio(WEAK_BELOW))).any(axis=1)
-    first, last, most = int(sounding[0]), int(sounding[-1]), round(WEAK_SECONDS / FRAME_SECONDS)
-    start, end, size = first, last, frames.shape[1]
-    while start > max(first - most, 0) and weak[start - 1]:
-        start -= 1
-    while end < min(last + most, len(powers) - 1) and weak[end + 1]:
-        end += 1
-    return Sounding(start * size / sampling_rate, (end + 1) * size / sampling_rate, 10 * math.log10(speech))
-
-
-def _band_powers(frames: np.ndarray, sampling_rate: int) -> np.ndarray:
-    """frames (F, T) -> their mean squares in BANDS (F, bands)."""
-    size = frames.shape[1]
-    spectra = np.square(np.abs(np.fft.rfft(frames * np.hanning(size).astype(np.float32)))) * (16 / 3 / size**2)
-    edges = np.searchsorted(np.fft.rfftfreq(size, 1 / sampling_rate), BANDS)
-    return np.stack([spectra[:, low:high].sum(axis=1) for low, high in pairwise(edges) if high > low], axis=1)
+    seconds = levels.size / sampling_rate
+    return Sounding(sounding[0] * seconds, (sounding[-1] + 1) * seconds, 10 * math.log10(levels.speech))
 
 
 def _ratio(decibels: float) -> float:
@@ -92,7 +77,7 @@ def _ratio(decibels: float) -> float:
 
 
 def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
-    """The integrated loudness of ``wave`` (T,) by EBU R128, LUFS; the level, where it is too short or too quiet."""
+    """Return the integrated loudness of ``wave`` (T,) by EBU R128, LUFS; or its level, if it is too short or quiet."""
     if len(wave) >= _SHORTEST_BLOCK * sampling_rate:
         loudness = float(loudness_meter(sampling_rate).integrated_loudness(wave))
         if loudness > _LEAST:

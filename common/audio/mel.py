@@ -1,4 +1,4 @@
-"""Mel-spectrograms of both framings, each utterance of a batch as if alone, and back to sound by Griffin-Lim."""
+"""Mel-spectrograms of both framings, and their inversion by Griffin-Lim."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ SILENT_MEL = math.log(MAGNITUDE_FLOOR)  # -11.51, the value of digital silence
 ALIGNED_EPSILON = 1e-9  # added under the root of the aligned framing, as HiFi-GAN's mels have it
 _INVERSION_STEPS = 60  # of the non-negative least squares; the mel's error is below Griffin-Lim's by then
 _MOMENTUM = 0.99  # of Griffin-Lim's search, as librosa has it
-CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below MAGNITUDE_FLOOR, so no value changes
+CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below MAGNITUDE_FLOOR, so values don't change
 
 Count = TypeVar("Count", int, Tensor)
 
@@ -31,7 +31,7 @@ def hz_to_mel(hz: np.ndarray) -> np.ndarray:
 
 
 def mel_filters(sampling_rate: int, n_fft: int, n_mels: int, *, low: float, high: float | None) -> Tensor:
-    """Triangles of equal area (n_mels, 1 + n_fft / 2), evenly on `hz_to_mel`'s scale; ``high`` None: half the rate."""
+    """Triangles of equal area (n_mels, 1 + n_fft / 2), evenly spaced in mel; ``high`` None: half the rate."""
     lowest, highest = hz_to_mel(np.array([low, sampling_rate / 2 if high is None else high]))
     mels = np.linspace(lowest, highest, n_mels + 2)
     edges = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp((mels - 15) * np.log(6.4) / 27))[:, None]
@@ -86,7 +86,7 @@ class MelExtractor(nn.Module):
     def forward(self, wave: Tensor, lengths: Tensor | None = None) -> Tensor:
         """wave (B, T) in [-1, 1], lengths (B,) samples -> mel (B, n_mels, F), zero in frames past an utterance's end.
 
-        Each utterance is as if alone; without ``lengths`` all have T. AudioError for a wave too short to reflect.
+        An utterance's mel doesn't depend on its batch. Raises AudioError if the wave is too short to reflect.
         """
         if wave.shape[1] < self.min_samples:
             raise AudioError(f"a clip of {wave.shape[1]} samples: too short, a frame needs at least {self.min_samples}")
@@ -134,7 +134,7 @@ def inverse_stft(spectrum: Tensor, windows: Tensor, hop_length: int, weight: Ten
 
 
 def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) -> Tensor:
-    """waves (B, T), lengths (B,) samples, each reflected at its ends -> (B, n_samples), ``before`` of them in front."""
+    """waves (B, T), lengths (B,) samples -> (B, n_samples), each reflected at its ends, ``before`` samples in front."""
     period = (2 * (lengths - 1)).clamp(min=1)[:, None]
     position = (torch.arange(n_samples, device=waves.device) - before) % period
     position = torch.minimum(position, period - position)
@@ -142,9 +142,9 @@ def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) ->
 
 
 def overlap_add(frames: Tensor, hop_length: int) -> Tensor:
-    """frames (B, F, N), each a hop after the one before -> their sum (B, (F - 1) * hop + N)."""
+    """frames (B, F, N), ``hop_length`` samples apart -> their sum (B, (F - 1) * hop + N)."""
     n_samples = (frames.size(1) - 1) * hop_length + frames.size(2)
-    # Rows of a hop each, in a frame: faster than F.fold, and ONNX has it (but rounds a negative quotient towards 0).
+    # Rows of a hop each are faster than F.fold and can be exported (ONNX rounds a negative quotient towards 0).
     n_rows = (frames.size(2) + hop_length - 1) // hop_length
     rows = F.pad(frames, (0, n_rows * hop_length - frames.size(2))).unflatten(2, (n_rows, hop_length))
     shifted = (F.pad(rows[:, :, index], (0, 0, index, n_rows - 1 - index)) for index in range(n_rows))
@@ -153,7 +153,7 @@ def overlap_add(frames: Tensor, hop_length: int) -> Tensor:
 
 @contextmanager
 def full_precision_products() -> Iterator[None]:
-    """Compute without TF32, whose ten bits of mantissa are too few for a logarithm of small sums."""
+    """Compute matrix products without TF32, whose 10-bit mantissa is too short for logarithms of small sums."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:

@@ -1,4 +1,4 @@
-"""What mel-spectrograms are: their options, and the file audio.json that says it of a corpus or of features."""
+"""Options of mel-spectrograms and pitch, and audio.json, which describes the mels of a corpus or of features."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +10,7 @@ from common.errors import OptionError
 from common.files import read_json
 from common.options import group, option
 
-SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the mels are
+SETTINGS = "audio.json"  # in a corpus's folder and beside features
 ESTIMATORS = ("praat", "pyin")  # of pitch
 _limit = partial(option, None, least=20, most=4000, metavar="HZ")
 PITCH_KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")  # of frames, symbols and thirds of symbols
@@ -18,7 +18,7 @@ PITCH_KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")  # of frames, symbols
 
 @dataclass(frozen=True)
 class PitchRange:
-    """The pitch that a voice may have; None: the estimator's own limit."""
+    """The range in which pitch is estimated; None: the estimator's default."""
 
     pitch_min: float | None = _limit(help="lowest pitch to look for, Hz (Praat: 75, pYIN: 65.4)", variable="PITCH_MIN")
     pitch_max: float | None = _limit(help="highest pitch, Hz (Praat: 600, pYIN: 2093)", variable="PITCH_MAX")
@@ -36,7 +36,7 @@ class PitchRange:
 
 @dataclass(frozen=True)
 class AudioOptions:
-    """What the mel-spectrograms are: ``values`` of `AudioConfig` that are given."""
+    """The settings of mel-spectrograms; ``values`` are the fields of `AudioConfig` that are given."""
 
     values: dict[str, Any] = group(AudioConfig, by_name=True)
     audio_config: Path | None = option(
@@ -47,31 +47,22 @@ class AudioOptions:
     )
 
     def config(self, *, corpus: Path, base: AudioConfig | None = None) -> AudioConfig:
-        """``base``, or the ``corpus``'s mels, or what suits the sampling rate, with the options; raises OptionError."""
+        """The options over ``base``, the mels of ``corpus``, or the sampling rate's defaults; raises OptionError."""
         rate = self.values.get("sampling_rate", AudioConfig.sampling_rate)
         with naming_errors("", error=OptionError):
             return replace(base or self.of_corpus(corpus) or audio_preset(rate), **self.values)
 
     def of_corpus(self, folder: Path) -> AudioConfig | None:
-        """The mels of the corpus in ``folder``, by --audio-config or the audio.json that prepare_dataset.sh writes."""
+        """Return the mels of a corpus from --audio-config, or from the audio.json that prepare_dataset.sh wrote."""
         return features_config(folder) if self.audio_config is None else read_audio_config(self.audio_config)
 
 
-def line_of_mels(audio: AudioConfig) -> str:
-    """What the mels are, as a training says at its start."""
-    top = audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
-    peak = "" if audio.peak is None else f", peak {audio.peak:g}"
-    band = f"{audio.n_mels} channels from {audio.mel_fmin:g} to {top:g} Hz"
-    frames = f"window {audio.win_length}, hop {audio.hop_length}, {audio.framing}{peak}"
-    return f"mels: {audio.sampling_rate} Hz, {band}, {frames}"
-
-
 def features_config(folder: Path) -> AudioConfig | None:
-    """What the mels in ``folder`` are, by the audio.json that extract_mels.py wrote there; None without one."""
+    """Read the audio.json that extract_mels.py wrote in ``folder``; None without one."""
     path = folder / SETTINGS
     return read_audio_config(path) if path.is_file() else None
 
 
 def read_audio_config(path: Path) -> AudioConfig:
-    """The AudioConfig in a JSON file; raises InputError where there is none."""
+    """Read a JSON file; raises InputError."""
     return from_plain(AudioConfig, read_json(path), where=str(path))

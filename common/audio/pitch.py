@@ -1,10 +1,9 @@
 """Pitch by Praat or pYIN, one value a mel frame, its averages over symbols, and the statistics that normalize them."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,11 @@ from common.config import AudioConfig, from_plain
 from common.errors import AudioError, InputError, at
 from common.files import read_json
 
-PITCH_LIMITS = (30.0, 1200.0)  # Hz, of what a vocoder is given
+PITCH_LIMITS = (30.0, 1200.0)  # Hz, of a vocoder's input
 PITCH_FLOOR, PITCH_CEILING = 75.0, 600.0  # Hz, Praat's
 PERIODS = 3.0  # of the lowest pitch, in Praat's analysis window
 SHORTEST = PERIODS / PITCH_FLOOR  # s, a clip
-AT_FRAMES = "praat_at_frames"  # Praat's, at the centers of mel frames: what vocoders are trained with
+AT_FRAMES = "praat_at_frames"  # Praat's, at the centers of mel frames; vocoders are trained with it
 PYIN_FLOOR, PYIN_CEILING = 440 * 2 ** (-33 / 12), 440 * 2 ** (27 / 12)  # Hz, the notes C2 and C7
 FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
 TRICHAR_PARTS = 3
@@ -24,7 +23,7 @@ TRICHAR_PARTS = 3
 
 @dataclass(frozen=True)
 class PitchStatistics:
-    """Mean and standard deviation of voiced pitch, Hz; they belong to a model's weights as much as a bias does."""
+    """Mean and standard deviation of voiced pitch, Hz."""
 
     mean: float
     std: float
@@ -36,7 +35,7 @@ class PitchStatistics:
 
 
 def pitch_limits(method: str, pitch_range: tuple[float | None, float | None]) -> tuple[float, float]:
-    """The lowest and the highest pitch that an estimator looks for, Hz; None in ``pitch_range`` is its own."""
+    """Return the lowest and the highest pitch (Hz) that an estimator searches; None in ``pitch_range``: its default."""
     floor, ceiling = (PYIN_FLOOR, PYIN_CEILING) if method == "pyin" else (PITCH_FLOOR, PITCH_CEILING)
     return pitch_range[0] or floor, pitch_range[1] or ceiling
 
@@ -51,63 +50,38 @@ def estimate_pitch(
     part: tuple[float, float] | None = None,
     where: str = "",
 ) -> np.ndarray:
-    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; by `ESTIMATORS` or `AT_FRAMES`.
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced.
 
-    "praat": Praat's autocorrelation method with a time step of duration / (n_frames + 3); value i is taken for mel
-    frame i, as in FastPitch 1.0 (Lancucki, 2021, section 3). Where Praat gives more than one value more or less, as at
-    other frame rates than about 86 Hz, each frame takes the nearest value in time. ``part`` (from and to, s) is
-    extracted by Praat. AudioError for a clip that is too short for Praat.
+    ``method`` is "pyin"; "praat", Praat's autocorrelation method with a time step of duration / (n_frames + 3), whose
+    value i is used for mel frame i, as in FastPitch 1.0 (Lancucki, 2021, section 3), unless their numbers differ by
+    more than one; or `AT_FRAMES`. ``part`` (from and to, s) is extracted by Praat. Raises AudioError if the clip is
+    too short for Praat.
     """
     limits = pitch_limits(method, pitch_range)
     if method == "pyin":
         return _pyin_pitch(wave, config, n_frames, *limits)
+    import parselmouth  # Praat; here, because speaking doesn't need it
+
     hop, rate = config.hop_length, config.sampling_rate
-    if method == AT_FRAMES:
-        track = _praat_track(wave, config, lambda duration: hop / rate, limits=limits, where=where)
-        first = 0 if config.framing == "centered" else hop / 2  # samples
-        centers = [track.get_value_at_time((first + hop * frame) / rate) for frame in range(n_frames)]
-        return np.nan_to_num(np.array(centers, dtype=np.float64))
-    step = n_frames + 3
-    track = _praat_track(wave, config, lambda duration: duration / step, limits=limits, part=part, where=where)
-    values = track.selected_array["frequency"].astype(np.float64)
-    pitch = np.zeros(n_frames)
-    if abs(len(values) - n_frames) <= 1:
-        n = min(len(values), n_frames)
-        pitch[:n] = values[:n]
-        return pitch
-    nearest = np.round((np.arange(n_frames) * hop / rate - track.t1) / track.dt).astype(int)
-    inside = (nearest >= 0) & (nearest < len(values))
-    pitch[inside] = values[nearest[inside]]
-    return pitch
-
-
-def _praat_track(
-    wave: np.ndarray,
-    config: AudioConfig,
-    time_step: Callable[[float], float],
-    *,
-    limits: tuple[float, float],
-    part: tuple[float, float] | None = None,
-    where: str,
-) -> Any:
-    """Praat's pitch of a wave or a ``part`` of it (from and to, s), every ``time_step`` seconds of its duration."""
-    import parselmouth  # Praat; here, as speaking does without it
-
-    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
+    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), rate)
     if part is not None:
         sound = sound.extract_part(*part)
     if sound.duration < PERIODS / limits[0]:
         wanted = f"pitch needs at least {PERIODS / limits[0]:.3f} s"
         raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
-    return sound.to_pitch(time_step=time_step(sound.duration), pitch_floor=limits[0], pitch_ceiling=limits[1])
+    step = hop / rate if method == AT_FRAMES else sound.duration / (n_frames + 3)
+    track = sound.to_pitch(time_step=step, pitch_floor=limits[0], pitch_ceiling=limits[1])
+    values = track.selected_array["frequency"].astype(np.float64)
+    if method == AT_FRAMES or abs(len(values) - n_frames) > 1:
+        first = hop / 2 if method == AT_FRAMES and config.framing == "aligned" else 0  # samples
+        centers = [track.get_value_at_time((first + hop * frame) / rate) for frame in range(n_frames)]
+        return np.nan_to_num(np.array(centers, dtype=np.float64))
+    return np.pad(values, (0, 1))[:n_frames]
 
 
 def _pyin_pitch(wave: np.ndarray, config: AudioConfig, n_frames: int, low: float, high: float) -> np.ndarray:
-    """Pitch (n_frames,) by pYIN from ``low`` to ``high`` Hz; frame i is taken for mel frame i, as in FastPitch 1.1.
-
-    Source: Mauch & Dixon, pYIN (2014), as librosa computes it.
-    """
-    import librosa  # here, as it takes a second
+    """Return pitch (n_frames,) by pYIN from ``low`` to ``high`` Hz, as in FastPitch 1.1 (Mauch & Dixon, 2014)."""
+    import librosa  # here, because it takes a second
 
     values, _, _ = librosa.pyin(
         np.asarray(wave, dtype=np.float32),

@@ -1,4 +1,4 @@
-"""Pitch of recordings kept on the disk, so that it is estimated once for all epochs, runs and processes."""
+"""A cache of recordings' pitch on disk, so that it is estimated once for all epochs, runs and processes."""
 
 import hashlib
 import json
@@ -21,10 +21,10 @@ from common.torch_file import load_tensor, save_tensor
 
 @dataclass(frozen=True)
 class PitchCache:
-    """Pitch by one method for mels of one description, in a file for each recording.
+    """Pitch by one method at the frames of mels, in a file for each recording.
 
-    Its name is a hash of all that the pitch depends on: samples, method and version, limits, and frames. Any number of
-    processes may fill the same folder.
+    The path is a hash of everything that the pitch depends on: samples, method and its version, limits, and frames.
+    Several processes may fill the same folder.
     """
 
     folder: Path
@@ -35,12 +35,12 @@ class PitchCache:
     @cached_property
     def _folder(self) -> Path:
         """The folder for these settings."""
-        import parselmouth  # here, as lists that name their pitch need no Praat
+        import parselmouth  # here, because lists that name their pitch don't need Praat
 
-        is_praat = self.method != "pyin"
         names = ("sampling_rate", "filter_length", "hop_length", "framing")
         settings: dict[str, Any] = {name: getattr(self.audio, name) for name in names}
-        settings |= {"method": self.method, "version": parselmouth.PRAAT_VERSION if is_praat else version("librosa")}
+        used = version("librosa") if self.method == "pyin" else parselmouth.PRAAT_VERSION
+        settings |= {"method": self.method, "version": used}
         settings |= zip(("floor", "ceiling"), pitch_limits(self.method, self.pitch_range))
         described = json.dumps(settings, sort_keys=True).encode()
         return self.folder / f"{self.method}-{hashlib.sha256(described).hexdigest()[:12]}"
@@ -48,12 +48,12 @@ class PitchCache:
     def pitch(self, wave: Tensor, *, n_frames: int, where: str = "") -> Tensor:
         """wave (T,) float32 in [-1, 1] -> pitch (n_frames,) float32 in Hz, 0 where unvoiced.
 
-        AudioError where the clip is too short for pitch (names ``where``), OutputError where it cannot be kept.
+        Raises AudioError, which names ``where``, if the clip is too short; OutputError if the file can't be written.
         """
         samples = wave.numpy()
         name = hashlib.sha256(samples.tobytes()).hexdigest()
         path = self._folder / name[:2] / f"{name[2:]}.pt"
-        with suppress(InputError):  # a power cut has left a broken file, or there is none
+        with suppress(InputError):  # the file is absent, or a power failure has damaged it
             kept = load_tensor(path)
             if kept.shape == (n_frames,):
                 return kept

@@ -1,11 +1,10 @@
-"""Mono WAV and FLAC files in, as float32 in [-1, 1]; WAV, FLAC, Ogg Vorbis, MP3, Opus and AAC (M4A) out."""
+"""Reads mono WAV and FLAC as float32 in [-1, 1]; writes WAV, FLAC, Ogg Vorbis, MP3, Opus and AAC (M4A)."""
 
 import io
 import math
 import re
 import struct
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -20,22 +19,20 @@ from common.errors import AudioError, at
 from common.files import check_file, write_atomically
 
 CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
-# sample formats that keep what was recorded, and the value their integers are divided by (floats: 1)
-_BITS = {"PCM_S8": 8, "PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32, "FLOAT": 1, "DOUBLE": 1}
-FULL_SCALE = {subtype: 2.0 ** (bits - 1) for subtype, bits in _BITS.items()}
-_BLOCK = 1 << 16  # samples written at once: libsndfile crashes where Ogg Vorbis gets minutes of sound in one piece
+LOSSLESS = ("PCM_S8", "PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE")  # sample formats
+_BLOCK = 1 << 16  # samples written at once: libsndfile crashes if Ogg Vorbis gets minutes of sound in one piece
 
 
 class SoundFormat(NamedTuple):
-    """A kind of file that sound is written as; libsndfile writes all but M4A."""
+    """A file format for sound; libsndfile writes all but M4A."""
 
     container: str
     subtype: str
-    rates: tuple[int, ...] = ()  # Hz that it holds; empty: any
+    rates: tuple[int, ...] = ()  # Hz that it supports; empty: any
 
 
 _MPEG_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
-SOUND_FORMATS = {  # by the name's suffix
+SOUND_FORMATS = {  # by suffix
     ".wav": SoundFormat("WAV", "PCM_16"),
     ".flac": SoundFormat("FLAC", "PCM_16"),
     ".ogg": SoundFormat("OGG", "VORBIS"),
@@ -43,43 +40,36 @@ SOUND_FORMATS = {  # by the name's suffix
     ".opus": SoundFormat("OGG", "OPUS", (8000, 12000, 16000, 24000, 48000)),
     ".m4a": SoundFormat("M4A", "AAC", _MPEG_RATES),
 }
-_UNKNOWN_LENGTH = 0xFFFFFFFF  # what a WAV that is written to a pipe announces
-# libsndfile's log alone says that a WAV or RF64 file has fewer samples than announced.
+_UNKNOWN_LENGTH = 0xFFFFFFFF  # in the header of a WAV that was written to a pipe
+# Only libsndfile's log says that a WAV or RF64 file has fewer samples than its header states.
 _CUT = re.compile(rf"(?m)^data : (?!{_UNKNOWN_LENGTH} )\d+ \(should be|Calculated frame count \d+ does not match")
 SOUND_SUFFIXES = f"{', '.join(list(SOUND_FORMATS)[:-1])} or {list(SOUND_FORMATS)[-1]}"  # for messages
 
 
 class WavInfo(NamedTuple):
-    """What the header of a usable recording says."""
+    """The header of a usable recording."""
 
     n_samples: int
     sampling_rate: int  # Hz
 
 
-def check_wav(path: Path, *, sampling_rate: int | None, where: str = "", max_wav_value: float | None = None) -> WavInfo:
-    """Read the header of a file, and refuse by AudioError most of what ``load_wav`` would refuse.
+def check_wav(path: Path, *, sampling_rate: int | None, where: str = "") -> WavInfo:
+    """Read the header of a file; raises AudioError for most of what `load_wav` refuses.
 
-    ``sampling_rate`` (Hz) None accepts any. ``max_wav_value`` demands integer samples of that full scale, 2**depth / 2
-    (1 for float samples). ``where`` (``list.txt:7``) is named in errors.
+    ``sampling_rate`` (Hz) None accepts any. Errors name ``where`` (``list.txt:7``).
     """
-    with _open_mono(path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value) as file:
+    with _open_mono(path, sampling_rate=sampling_rate, where=where) as file:
         return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
 
 
 def load_wav(
-    path: Path,
-    *,
-    sampling_rate: int | None,
-    where: str = "",
-    max_wav_value: float | None = None,
-    start: int = 0,
-    n_samples: int | None = None,
+    path: Path, *, sampling_rate: int | None, where: str = "", start: int = 0, n_samples: int | None = None
 ) -> Tensor:
-    """Read a mono recording: (T,) float32 in [-1, 1], integers divided by the full scale of their own depth.
+    """Read a mono recording: (T,) float32 in [-1, 1], integers divided by the full scale of their bit depth.
 
-    ``start`` and ``n_samples`` choose a part that must lie within it. Other arguments and AudioError as ``check_wav``.
+    ``start`` and ``n_samples`` select a part that must be within it. The other arguments and errors are `check_wav`'s.
     """
-    with _open_mono(path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value) as file:
+    with _open_mono(path, sampling_rate=sampling_rate, where=where) as file:
         wanted = file.frames - start if n_samples is None else n_samples
         try:
             file.seek(start)
@@ -95,7 +85,7 @@ def load_wav(
 
 
 def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
-    """Open a file of any sample format, rate and channels; AudioError where it is missing, damaged or truncated."""
+    """Open a file of any sample format, rate and channels; AudioError if it is missing, damaged or truncated."""
     check_file(path, where=where, error=AudioError)
     try:
         file = soundfile.SoundFile(path)
@@ -107,23 +97,21 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
 
 
 def check_complete(file: soundfile.SoundFile, *, name: str, where: str = "") -> None:
-    """Raise AudioError for a WAV that holds fewer samples than its header announces, as after a broken copy."""
+    """Raise AudioError for a WAV with fewer samples than its header states, as after an interrupted copy."""
     if _CUT.search(file.extra_info):
         raise AudioError(f"{name}: truncated, it announces more samples than it holds{at(where)}")
 
 
 def check_sound_format(path: PurePath, *, where: str = "") -> SoundFormat:
-    """How `save_wav` will write ``path``: its suffix decides; AudioError where it is none, or a package is missing."""
+    """Return the format that the path's suffix stands for; raises AudioError for another suffix."""
     form = SOUND_FORMATS.get(path.suffix.lower())
     if form is None:
         raise AudioError(f"{path}: expected a name that ends in {SOUND_SUFFIXES}{at(where)}")
-    if form.container == "M4A" and find_spec("av") is None:
-        raise AudioError(f"{path}: M4A needs the package av{at(where)}: pip install av")
     return form
 
 
 def rate_for(rate: int, rates: Sequence[int]) -> int:
-    """The sampling rate that sound of ``rate`` Hz is written at: the next higher one of ``rates``; any if empty."""
+    """Return the rate (Hz) to write sound of ``rate`` Hz at: the next higher one of ``rates``, or itself if empty."""
     return next((one for one in rates if one >= rate), max(rates, default=rate))
 
 
@@ -134,9 +122,9 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
 
 
 def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
-    """A file's content, in 16 bits and the format of the path's suffix, resampled where that does not hold the rate.
+    """Encode ``wave`` in 16 bits and the format of the path's suffix, resampled if that doesn't support the rate.
 
-    Raises AudioError as `check_sound_format`.
+    Raises AudioError for another suffix and for samples that aren't finite.
     """
     form = check_sound_format(path)
     rate = rate_for(sampling_rate, form.rates)
@@ -144,7 +132,7 @@ def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
     if not np.isfinite(samples).all():
         raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
     integers = to_int16(samples)
-    encoded = io.BytesIO()  # libsndfile prints a traceback where it cannot write to a file of Python's
+    encoded = io.BytesIO()  # libsndfile prints a traceback if it can't write to a Python file
     if form.container == "M4A":
         _write_m4a(encoded, integers, rate)
         return encoded.getvalue()
@@ -155,8 +143,8 @@ def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
 
 
 def _write_m4a(target: io.BytesIO, integers: np.ndarray, rate: int) -> None:
-    """Samples (T,) int16 of ``rate`` Hz as AAC in MPEG-4."""
-    import av  # here, as no other format needs it
+    """Write samples (T,) int16 of ``rate`` Hz as AAC in MPEG-4."""
+    import av  # here, because no other format needs it
 
     with av.open(target, "w", format="ipod") as file:
         stream: Any = file.add_stream("aac", rate=rate, layout="mono", bit_rate=64_000)
@@ -172,29 +160,26 @@ def pcm16(wave: Tensor) -> bytes:
 
 
 def to_int16(samples: np.ndarray) -> np.ndarray:
-    """Samples (T,) of [-1, 1] as 16-bit integers; what goes beyond full scale is clipped, it never wraps."""
+    """Samples (T,) in [-1, 1] as 16-bit integers, clipped to full scale."""
     return np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
 
 
 def wav_header(sampling_rate: int) -> bytes:
-    """The header of a mono WAV of 16-bit integers whose length is not known yet."""
+    """The header of a mono 16-bit WAV of unknown length."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, sampling_rate, 2 * sampling_rate, 2, 16)
     return b"RIFF" + struct.pack("<I", _UNKNOWN_LENGTH) + b"WAVE" + form + b"data" + struct.pack("<I", _UNKNOWN_LENGTH)
 
 
-def _open_mono(path: Path, *, sampling_rate: int | None, where: str, max_wav_value: float | None) -> Any:
-    """The open `soundfile.SoundFile` of what `load_wav` can read."""
+def _open_mono(path: Path, *, sampling_rate: int | None, where: str) -> soundfile.SoundFile:
+    """Open a file that `load_wav` can read."""
     file = open_wav(path, where=where)
-    scale = FULL_SCALE.get(file.subtype)
     problem = ""
-    if file.format not in CONTAINERS or scale is None:
+    if file.format not in CONTAINERS or file.subtype not in LOSSLESS:
         problem = f"{file.format} file with {file.subtype} samples, expected WAV or FLAC with integer or float samples"
     elif file.channels != 1:
         problem = f"{file.channels} channels, expected 1; mix it down to mono"
     elif sampling_rate is not None and file.samplerate != sampling_rate:
         problem = f"{file.samplerate} Hz, expected {sampling_rate}; resample it or pass --sampling-rate"
-    elif max_wav_value is not None and scale != max_wav_value:
-        problem = f"{file.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
     elif file.frames == 0:
         problem = "no samples"
     if problem:

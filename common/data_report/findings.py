@@ -9,7 +9,7 @@ from scipy.stats import median_abs_deviation
 
 from common.audio.mel import MelExtractor
 from common.audio.pitch import SHORTEST
-from common.audio.wav import CONTAINERS, FULL_SCALE
+from common.audio.wav import CONTAINERS, LOSSLESS
 from common.config import AudioConfig
 from common.data_report.clip import MEASURES, Clip, Sound
 from common.data_report.options import Limits
@@ -59,27 +59,22 @@ Found = Iterator[tuple[Clip, str, str]]  # fields of findings
 Reasons = Iterator[tuple[str, str]]  # kind and reason
 
 
-def find_issues(
-    clips: Sequence[Clip], *, audio: AudioConfig, limits: Limits, max_wav_value: float | None
-) -> list[Finding]:
+def find_issues(clips: Sequence[Clip], *, audio: AudioConfig, limits: Limits) -> list[Finding]:
     """All findings of ``clips``, in order of KINDS and then of the lists."""
     extractor = MelExtractor(audio)
     found = [*_duplicates(clips), *_outliers(clips, limits)]
     for clip in clips:
         reasons = [*_of_text(clip), *([] if clip.fault is None else [clip.fault])]
         if clip.sound is not None:
-            reasons += [*_of_file(clip.sound, audio, max_wav_value), *_of_sound(clip, clip.sound, extractor, limits)]
+            reasons += [*_of_file(clip.sound, audio), *_of_sound(clip, clip.sound, extractor, limits)]
         found += [(clip, kind, reason) for kind, reason in reasons]
     order = list(KINDS)
     return sorted((Finding(*one) for one in found), key=lambda one: (order.index(one.kind), one.clip.utterance.index))
 
 
-def _of_file(sound: Sound, audio: AudioConfig, max_wav_value: float | None) -> Reasons:
-    scale = FULL_SCALE.get(sound.subtype)
-    if sound.container not in CONTAINERS or scale is None:
+def _of_file(sound: Sound, audio: AudioConfig) -> Reasons:
+    if sound.container not in CONTAINERS or sound.subtype not in LOSSLESS:
         yield "format", f"{sound.container} file with {sound.subtype} samples"
-    elif max_wav_value is not None and scale != max_wav_value:
-        yield "format", f"samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
     if sound.n_channels != 1:
         yield "channels", f"{sound.n_channels} channels"
     if sound.sampling_rate != audio.sampling_rate:

@@ -49,7 +49,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:  # that of most recordings
         audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})
     audio_config = mel_settings(audio, corpus=dataset)
-    find = functools.partial(find_issues, audio=audio_config, limits=limits, max_wav_value=corpus.max_wav_value)
+    find = functools.partial(find_issues, audio=audio_config, limits=limits)
     findings = find(clips)
     if options.report_checkpoint is not None:
         refused = {one.clip.utterance.index for one in findings if one.level == REFUSED}

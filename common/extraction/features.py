@@ -116,7 +116,7 @@ def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
     if not utterance.text:
         raise InputError(f"{utterance.wav}: the transcript is empty")
     wav = options.dataset_path / utterance.wav
-    info = check_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=options.max_wav_value)
+    info = check_wav(wav, sampling_rate=plan.audio.sampling_rate)
     extractor = mel_extractor(plan.audio)
     if info.n_samples < extractor.min_samples:
         raise AudioError(f"{wav}: {info.n_samples} samples: too short, a frame needs {extractor.min_samples}")
@@ -229,7 +229,7 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
 def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
     """The samples of a prepared utterance, (T,)."""
     wav = plan.options.dataset_path / item.utterance.wav
-    return load_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.options.max_wav_value)
+    return load_wav(wav, sampling_rate=plan.audio.sampling_rate)
 
 
 def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:

@@ -35,7 +35,6 @@ class CorpusOptions:
         required=True,
         published=("--wav-text-filelists", "--wav-files"),
     )
-    max_wav_value: float | None = option(None, "refuse samples of another full scale", above=0, most=2**31)
     num_workers: int | None = option(None, "processes (default: cores)", least=1, most=1024, published=("--n-workers",))
 
 

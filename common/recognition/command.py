@@ -28,10 +28,10 @@ def transcribe(
     files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]],
     parameters: Mapping[str, Any],
 ) -> int:
-    """Transcribe recordings to stdout and into files, or only measure that; returns the exit status.
+    """Transcribe recordings to stdout and into files, or only measure the speed; returns the exit status.
 
-    ``own`` are the model's options, ``files`` those to write and to read that options name; ``parameters`` are logged.
-    Raises InputError if a recording cannot be read; OptionError if a file to write is one that is read.
+    ``own`` are the model's options, ``files`` the files that options name, to write and to read; ``parameters`` are
+    logged. Raises InputError if a recording can't be read, OptionError if a file is both read and written.
     """
     recognizer = replace(
         load_recognizer(checkpoint, options=own, precision=precision),
@@ -61,8 +61,6 @@ def transcribe(
     finally:
         if output is not None and transcripts:
             save_transcripts(output, transcripts)
-            if len(transcripts) < len(items):
-                print_line(f"{len(transcripts)} of {len(items)} transcripts are in {output}")
     if save_logits is not None and transcripts:
         write_atomically(save_logits, lambda file: torch.save([one.log_probs for one in transcripts], file))
     print_summary(rates, figures, with_latency=options.iterations > 0 or len(times) > MANY_BATCHES)
@@ -70,10 +68,7 @@ def transcribe(
 
 
 def time_figures(seconds: Sequence[float], *, n_utterances: int, duration: float) -> dict[str, float]:
-    """Times of a run's batches: ``avg_latency``, percentiles ``90%_latency`` and so on (s), and throughput.
-
-    ``duration`` is that of all recordings, in seconds.
-    """
+    """Latency of a run's batches (s), its percentiles, and throughput; ``duration`` (s) is that of all recordings."""
     figures = {"avg_latency": sum(seconds) / len(seconds)}
     figures |= {f"{one}%_latency": float(np.percentile(seconds, one)) for one in PERCENTILES}
     figures["avg_sequences/s"] = n_utterances / sum(seconds)
@@ -82,7 +77,7 @@ def time_figures(seconds: Sequence[float], *, n_utterances: int, duration: float
 
 
 def error_rates(transcripts: Sequence[Transcription]) -> dict[str, float]:
-    """``wer`` and ``cer`` over all that have a reference, and of how many utterances, words and characters; or {}."""
+    """``wer`` and ``cer`` of the transcripts with a reference, with counts; {} if there are none."""
     pairs = [(one.reference, one.text) for one in transcripts if one.reference is not None]
     if not pairs:
         return {}
@@ -92,7 +87,7 @@ def error_rates(transcripts: Sequence[Transcription]) -> dict[str, float]:
 
 
 def print_summary(rates: dict[str, float], times: dict[str, float], *, with_latency: bool) -> None:
-    """Print the run's figures; ``avg_RTF`` of the log is the inverse of what the field calls RTF."""
+    """Print the run's figures; ``avg_RTF`` in the log is the inverse of the usual RTF."""
     if rates:
         sizes = f"{rates['references']} utterances, {rates['words']} words, {rates['characters']} characters"
         print_line(f"WER {100 * rates['wer']:.2f} %, CER {100 * rates['cer']:.2f} % ({sizes})")
@@ -104,14 +99,10 @@ def print_summary(rates: dict[str, float], times: dict[str, float], *, with_late
 
 
 def save_transcripts(path: Path, transcripts: Sequence[Transcription]) -> None:
-    """Write transcripts as JSON (with the figures of all), as a table with tabs, or (.txt) alone, one a line."""
+    """Write transcripts as JSON, with error rates, or (.txt) their texts, one a line."""
+    if path.suffix == ".txt":
+        write_text(path, "".join(f"{one.text}\n" for one in transcripts))
+        return
     names = ("wav", "text", "reference", "duration", "wer", "cer")
     rows = [{name: getattr(one, name, getattr(one.errors, name, None)) for name in names} for one in transcripts]
-    if path.suffix == ".json":
-        write_json(path, {"figures": error_rates(transcripts), "utterances": rows})
-        return
-    lines = [one.text for one in transcripts]
-    if path.suffix == ".tsv":
-        columns = (["" if value is None else str(value) for value in row.values()] for row in rows)
-        lines = ["\t".join(row) for row in (names, *columns)]
-    write_text(path, "".join(f"{line}\n" for line in lines))
+    write_json(path, {"figures": error_rates(transcripts), "utterances": rows})

@@ -10,16 +10,13 @@ from common.errors import OptionError
 from common.options import option
 
 _measuring = partial(option, section=MEASURING)
-_SUFFIXES = (".json", ".tsv", ".txt")
+_SUFFIXES = (".json", ".txt")
 PERCENTILES = (90, 95, 99)  # of latencies
 
 
 @dataclass(frozen=True)
 class TranscribingOptions(EmaOptions):
-    """What is transcribed, what is kept of it, and how recordings are batched and measured.
-
-    Raises OptionError if --output is no file for transcripts and no folder.
-    """
+    """What is transcribed, where it is written, and how recordings are batched and measured."""
 
     input: tuple[Path, ...] = option(
         (),
@@ -34,8 +31,8 @@ class TranscribingOptions(EmaOptions):
     )
     output: tuple[Path, ...] = option(
         (),
-        "file for transcripts and errors, name.json or name.tsv, or for transcripts alone, name.txt; a folder is for "
-        f"the log, {INFERENCE_LOG}, and both may be given",
+        "file for transcripts and errors, name.json, or for transcripts alone, name.txt; a folder for the log, "
+        f"{INFERENCE_LOG}; or both",
         names=("-o",),
         published=("--save-predictions", "--output-dir", "PREDICTION_FILE"),
         metavar="PATH",
@@ -57,7 +54,7 @@ class TranscribingOptions(EmaOptions):
     )
     iterations: int = _measuring(
         0,
-        "measure so many batches, repeating them if need be, and write nothing; 0: transcribe all recordings once",
+        "batches to measure, repeated if necessary, without writing files; 0: transcribe all recordings once",
         least=0,
         published=("--steps",),
     )

@@ -1,4 +1,4 @@
-"""A speech-to-text model that is ready to transcribe recordings, lists and waves, and the errors of transcripts."""
+"""Speech-to-text models that transcribe recordings, lists and waves, and error rates of transcripts."""
 
 import math
 import re
@@ -18,12 +18,12 @@ from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, ope
 from common.precision import Precision
 from common.timing import timed
 
-_BATCHES_PER_WINDOW = 16  # utterances are sorted by length within so many batches; results keep the list's order
+_BATCHES_PER_WINDOW = 16  # within which utterances are sorted by length; results keep the list's order
 
 
 @dataclass(frozen=True)
 class ErrorCounts:
-    """Substitutions, deletions and insertions, and what they are counted in."""
+    """Substitutions, deletions and insertions, and the length of the references."""
 
     word_errors: int = 0
     n_words: int = 0  # of the references
@@ -32,19 +32,19 @@ class ErrorCounts:
 
     @property
     def wer(self) -> float:
-        """Word errors a word of the references; above 1 if there are more errors than words."""
-        return self.word_errors / max(self.n_words, 1)  # of no words it is their number, as jiwer has it
+        """Word errors per word of the references."""
+        return self.word_errors / max(self.n_words, 1)  # without words, their number, as in jiwer
 
     @property
     def cer(self) -> float:
-        """Character errors a character of the references."""
+        """Character errors per character of the references."""
         return self.char_errors / max(self.n_chars, 1)
 
 
 def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorCounts:
-    """Errors of each hypothesis against the reference in its place, added up.
+    """Sum the errors of hypotheses against their references.
 
-    Words are separated by whitespace; case and punctuation count. Characters are those of the texts as given.
+    Words are separated by whitespace; case, punctuation and, in characters, spaces count.
     """
     if not references:
         return ErrorCounts()
@@ -73,27 +73,21 @@ class SpeechItem:
 
 
 class SpeechToText(ABC):
-    """What a recognizer's network offers, or an exported file in its place (``export.ExportedNetwork``).
-
-    ``settings`` are what `settings` makes of the package's ``InferenceOptions``.
-    """
+    """The interface of a recognizer's network, or of an exported file in its place (``export.ExportedNetwork``)."""
 
     @abstractmethod
     def settings(self, options: Any) -> Any:
-        """The options, completed; raises OptionError where they do not fit the network."""
+        """Complete the package's ``InferenceOptions``; raises OptionError if they don't fit the network."""
 
     @abstractmethod
     def open_speech(
         self, settings: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
     ) -> list[SpeechItem]:
-        """The utterances of up to ``max_duration`` seconds of recordings, folders, lists and manifests.
-
-        Relative paths start from ``folder``.
-        """
+        """Open the utterances in `Recognizer.open`'s arguments."""
 
     @abstractmethod
     def prepare(self, wave: Tensor, settings: Any) -> Tensor:
-        """The part of a wave (T,) to transcribe."""
+        """Return the part of a wave (T,) to transcribe."""
 
     @abstractmethod
     def transcribe(self, waves: Tensor, lengths: Tensor, settings: Any) -> tuple[list[str], list[Tensor]]:
@@ -124,7 +118,7 @@ class Transcription:
 
     @property
     def words(self) -> list[tuple[str, float, float]]:
-        """Each word with its start and end (s), where CTC emits its characters; [] without ``log_probs``."""
+        """Each word with the start and end (s) of its characters in CTC's output; [] without ``log_probs``."""
         if self.log_probs is None:
             return []
         best, counts = self.log_probs.argmax(dim=1).unique_consecutive(return_counts=True)
@@ -153,9 +147,9 @@ class Recognizer:
     def open(
         self, sources: Sequence[Path], *, folder: Path = Path(), max_duration: float = math.inf
     ) -> list[SpeechItem]:
-        """The utterances of recordings, folders, lists and manifests, of up to ``max_duration`` seconds.
+        """Open recordings, folders, lists and manifests, without utterances of more than ``max_duration`` seconds.
 
-        Relative paths start from ``folder``. Raises InputError if a source or a recording is missing or broken.
+        Relative paths start from ``folder``. Raises InputError if a source or a recording is missing or damaged.
         """
         return self.network.open_speech(self.settings, sources=sources, folder=folder, max_duration=max_duration)
 
@@ -176,7 +170,7 @@ class Recognizer:
     def transcripts(
         self, items: Sequence[SpeechItem], *, times: list[float], with_log_probs: bool = False
     ) -> Iterator[Transcription]:
-        """Transcribe utterances in order, each as soon as possible; ``times`` gets the seconds of each batch's work."""
+        """Transcribe utterances in order, each as soon as possible; appends the seconds of each batch to ``times``."""
         for window in self._windows(items):
             found: dict[int, Transcription] = {}
             for indices in window:
@@ -188,7 +182,7 @@ class Recognizer:
     def measure(
         self, items: Sequence[SpeechItem], *, iterations: int, warmup_steps: int
     ) -> tuple[list[float], list[SpeechItem]]:
-        """Seconds of each of ``iterations`` batches after ``warmup_steps`` that do not count, and their utterances."""
+        """Measure ``iterations`` batches (s) after ``warmup_steps`` others; also returns their utterances."""
         plan = [[items[index] for index in indices] for window in self._windows(items) for indices in window]
         batches = [plan[step % len(plan)] for step in range(-warmup_steps, iterations)]
         times = [self._run(batch)[1] for batch in batches]
@@ -205,11 +199,11 @@ class Recognizer:
         ]
 
     def _prepared(self, wave: Tensor, sampling_rate: int) -> Tensor:
-        """wave (T,) of any rate as the network reads it."""
+        """Prepare a wave (T,) of any rate for the network."""
         return self.network.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.settings)
 
     def _windows(self, items: Sequence[SpeechItem]) -> Iterator[list[list[int]]]:
-        """Windows of indices in the list's order, each cut into length-bucketed batches."""
+        """Yield windows of indices in the list's order, each split into length-bucketed batches."""
         size = self.batch_size * _BATCHES_PER_WINDOW
         for first in range(0, len(items), size):
             indices = range(first, min(first + size, len(items)))
@@ -238,10 +232,10 @@ def load_recognizer(
     options: Any = None,
     precision: Precision | None = None,
 ) -> Recognizer:
-    """The recognizer of a checkpoint; ``options`` are the package's ``InferenceOptions``, or None: its defaults.
+    """Load the recognizer of a checkpoint; ``options`` are the package's ``InferenceOptions``.
 
-    ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
-    more, instead. Raises OptionError if there is no such device, CheckpointError if the file can't be read.
+    ``device`` is "auto" (a GPU if there is one; ONNX files run on the CPU), "cpu" or "cuda"; ``precision`` replaces it.
+    Raises OptionError if there is no such device, CheckpointError if the file can't be read.
     """
     if not isinstance(checkpoint, LoadedCheckpoint):
         checkpoint = open_checkpoint(Path(checkpoint), role="recognizer")

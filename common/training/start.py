@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from common import distributed
-from common.audio.options import AudioOptions, line_of_mels
+from common.audio.options import AudioOptions
 from common.checkpoints.checkpoint import OWN_LAYOUT, Checkpoint, Stripped, saved_checkpoints
 from common.checkpoints.loading import load_weights
 from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
@@ -116,7 +116,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         default = sorted_updates(ranks.device, same_shapes=setup.same_shapes)
         run = replace(run, sorted_updates=(state or {}).get("sorted_updates", default))
     options, audio, text = setup.options, setup.audio, setup.text
-    print_once(*([line_of_mels(audio)] if spec.role != "recognizer" else []), *setup.notes)
+    print_once(*setup.notes)
     config = spec.training_setup.model_config(options, audio, text, base=_recorded_config(found, spec))
     template = Checkpoint(model=spec.name, config=config, audio=audio, text=text, networks={})
     networks = spec.model.build_networks(config, audio, text)
