@@ -42,7 +42,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
     known = () if voice is None else voice.speaker_names
-    text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
+    speakers = speaker_names(entries, options.n_speakers, known=known)
+    text = text_config(options.text, speakers=speakers, initial=None if voice is None else voice.text)
     if voice is not None and request.resumed is None:  # whose unknown symbols are dropped, but not a language
         refuse_rewritten_letters({one.where: one.fields["text"] for one in entries}, text.of_transcripts)
     notes = []

@@ -24,6 +24,7 @@ _REWRITES = (
     *(("S", "ʃ"), ("Z", "ʒ"), ("N", "ŋ"), ("A", "ɑ"), ("X", "χ"), ("ε", "ɛ"), ("ʦ", "t͡s")),
 )
 _UNREAD_CHINESE = "丆"  # in no language
+_EMOJI = re.compile("[\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")  # which eSpeak NG names
 _BRACES = re.compile(r"\{([^}]*)\}")
 # The marks that end a clause; after them stand quotes and spaces, and the letter up to which eSpeak has looked ahead.
 _ENDS = ",.;:!?…—"
@@ -77,7 +78,9 @@ def _words(text: str, language: str) -> list[list[str]]:
 
 @lru_cache(maxsize=50_000)
 def is_named(letter: str, language: str) -> bool:
-    """Whether eSpeak NG says what a letter of another script than the language's is called: "Chinese letter", "esh"."""
+    """Whether eSpeak NG names a character ("Chinese letter", "esh", "grinning face"): an emoji, another script."""
+    if _EMOJI.match(letter):
+        return True
     script = script_of(letter)
     if script == "Chinese":  # of which a language knows some
         return _words(letter, language) == _words(_UNREAD_CHINESE, language)

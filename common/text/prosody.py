@@ -27,7 +27,7 @@ RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "fast": 1.25, "x-fast": 1.7
 PITCHES = {"x-low": 0.75, "low": 0.87, "medium": 1.0, "high": 1.15, "x-high": 1.33}  # about 5 and 2.4 semitones
 PITCH_RANGES = {"x-low": 0.25, "low": 0.5, "medium": 1.0, "high": 1.5, "x-high": 2.0}
 VOLUMES = {"silent": 0.0, "x-soft": 0.25, "soft": 0.5, "medium": 1.0, "loud": 1.4, "x-loud": 2.0}  # -12 dB to 6 dB
-PAUSES = {"none": 0.0, "x-weak": 0.1, "weak": 0.2, "medium": 0.4, "strong": 0.7, "x-strong": 1.0}  # s
+PAUSES = {"x-weak": 0.1, "weak": 0.2, "medium": 0.4, "strong": 0.7, "x-strong": 1.0}  # s
 EMPHASES = {
     "strong": Style(rate=0.85, pitch=1.1, pitch_range=1.3, volume=1.25),
     "moderate": Style(rate=0.93, pitch=1.05, pitch_range=1.15, volume=1.1),

@@ -121,7 +121,6 @@ class _Splitter:
     def _new_block(self) -> None:
         self._spans: list[Span] = []
         self._marks: list[tuple[int, str]] = []  # offset in the block, name
-        self._no_pauses: list[int] = []  # offsets at which a <break strength="none"> stands
         self._length = 0
         self._spoken = False
 
@@ -135,11 +134,9 @@ class _Splitter:
             self._end_block()
             if self._drafts and not self._drafts[-1].explicit:
                 self._drafts[-1].pause = max(self._drafts[-1].pause, _BOUNDARIES[item.kind])
-        elif item.seconds > 0:
+        else:
             self._end_block()
             self._rest(item)
-        else:
-            self._no_pauses.append(self._length)
 
     def finish(self) -> list[TextUtterance]:
         """The utterances of all that was added."""
@@ -183,9 +180,6 @@ class _Splitter:
             self._split()
             self._new_block()
             return
-        if self._no_pauses and self._drafts and not self._drafts[-1].explicit:
-            self._drafts[-1].pause, self._drafts[-1].explicit = 0.0, True
-        self._no_pauses = []
         if before is not None:
             stripped = [replace(span, text=span.text.rstrip()) for span in self._spans if span.text.strip()]
             before.spans += [_said_by(before.spans[-1], span) for span in stripped]
@@ -204,10 +198,6 @@ class _Splitter:
             begin = bisect_right(starts, begins[number]) - 1
             index = bisect_left(starts, offset) - begin if offset > begins[number] else 0
             drafts[number].marks.append((min(index, len(drafts[number].spans)), name))
-        for offset in self._no_pauses:
-            number = bisect_left(begins, offset) - 1
-            if number >= 0 and pieces[number].end <= offset:
-                drafts[number].pause, drafts[number].explicit = 0.0, True
         self._drafts += drafts
         self._before = drafts[-1]
 

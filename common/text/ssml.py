@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from xml.parsers import expat
 
 from common.errors import InputError
+from common.text.normalization.english.pronunciation import spell
 from common.text.prosody import NEUTRAL, Style, emphasized, pause_seconds, with_prosody
-from common.text.say_as import read_as
 from common.text.tables import word_table
 
-ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> or <say-as> says
+ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> says
 
 
 @dataclass(frozen=True)
 class Span:
     """Text in one style, with the spaces to the next span."""
 
-    text: str  # of a <sub> its alias, of a <say-as> the words
+    text: str  # of a <sub> its alias
     style: Style = NEUTRAL
     source: str | None = None  # what was written, where that differs from the text
     alphabet: str | None = None  # "ipa" or "arpabet": the text is phones in it
@@ -36,7 +36,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Pause:
-    """Silence of a <break>; 0 s: the pause that punctuation asks for here is left out."""
+    """Silence of a <break>."""
 
     seconds: float
 
@@ -74,6 +74,8 @@ _OWN_TAG = re.compile(rf"</?(?!(?:sub|mark)\b)(?:{_NAMES})(?=[\s/>]|\Z)")
 _DECLARATION = re.compile(r"\ufeff?\s*(?:<\?xml\s[^<>?]*\?>)?")
 _SPACES = re.compile(r"\s+")
 _PARAGRAPH = "\n\n"
+_SPELLED = ("characters", "spell-out", "digits")  # kinds of <say-as> that are said one by one
+_READ = ("cardinal", "number", "date", "time", "telephone", "fraction", "unit")  # those that are read as text
 _SAME_LANGUAGE = {"zh": "cmn", "no": "nb"}  # after SSML's code, eSpeak NG's
 _ALPHABETS = {"ipa": "ipa", "arpabet": "arpabet", "x-arpabet": "arpabet"}
 
@@ -194,7 +196,7 @@ class _Reader:
             raise ValueError(f"<break>: expected at most {MAX_SILENCE:g}s of breaks together; split the text")
         if seconds > 0:
             self._trim()
-        self._items.append(Pause(seconds))
+            self._items.append(Pause(seconds))
 
     def _boundary(self, name: str) -> None:
         self._trim()
@@ -215,13 +217,13 @@ class _Reader:
             raise ValueError(f"<{name}>: expected text in it")
         if name == "sub":
             return Span(value, element.style, source=written)
-        tag = f"<say-as interpret-as={value!r}>"
-        if _language(self._language) != "en":
-            raise ValueError(f"{tag}: gives English words, and the voice speaks {self._language}; write them out")
-        try:
-            return Span(read_as(written, kind=value, form=attributes.get("format")), element.style, source=written)
-        except ValueError as error:
-            raise ValueError(f"{tag}: {error}") from error
+        if value in _SPELLED:
+            pieces = re.findall(r"[A-Za-z]+|[^A-Za-z\s]", written)
+            return Span(" ".join(spell(one) if one.isalpha() else one for one in pieces), element.style, source=written)
+        if value in _READ:
+            return Span(written, element.style)
+        kinds = ", ".join([*_SPELLED, *_READ])
+        raise ValueError(f"<say-as interpret-as={value!r}>: expected one of {kinds}")
 
     def _flush(self) -> None:
         """Put the characters since the last tag where they belong."""
@@ -239,7 +241,7 @@ class _Reader:
         """The span before the place that is being read, and its index; None after silence or a boundary."""
         for index in range(len(self._items) - 1, -1, -1):
             item = self._items[index]
-            if not isinstance(item, Mark) and item != Pause(0.0):
+            if not isinstance(item, Mark):
                 return (index, item) if isinstance(item, Span) else None
         return None
 

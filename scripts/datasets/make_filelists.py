@@ -176,7 +176,7 @@ def main() -> int:
         others = sorted((options.dataset_path / "wavs").glob(f"{glob.escape(absent)}.*"))
         found = f"but {others[0].name} is{name_import(options.dataset_path)}" if others else "but metadata.csv lists it"
         raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, {found}")
-    from common.importing.advice import check_recordings, long_clips, note_faults  # here, as they load PyTorch
+    from common.importing.advice import check_recordings, long_clips  # here, as they load PyTorch
 
     lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
     ids = {"train": options.train_ids, "val": options.val_ids, "test": options.test_ids}
@@ -202,8 +202,9 @@ def main() -> int:
             path = options.output / f"{options.name}_{columns}_text_{split}_filelist.txt"
             if path.is_file():  # of former transcripts, or clips
                 _move_away(path)
-    for line in note_faults(options.dataset_path, lengths):
-        print(line, file=sys.stderr)
+    if long := long_clips(lengths):
+        print(f"note: {options.dataset_path}: {long}", file=sys.stderr)
+        print(f"note: to cut them: {import_command(options.dataset_path)}", file=sys.stderr)
     return 0
 
 
