@@ -101,7 +101,7 @@ def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(f
         with pytest.raises(InputError, match=message):
             TextFrontEnd(older).encode("A cat.")
         with pytest.raises(InputError, match=message):
-            text_config(TextOptions(**options_of_text(older)))
+            text_config(TextOptions(**options_of_text(older)), initial=older)
         ours = overridden(older, TextOverrides(**{f"{kind}_path": given}))
         TextFrontEnd(ours).encode("A cat.")
         assert with_given_files(older, ours) == ours and getattr(ours, f"{kind}_path") is None

@@ -18,16 +18,10 @@ from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
-from common.text.languages import guess_language, refuse_rewritten_letters
-from common.text.normalization.multilingual import LANGUAGES, number_reader
-from common.text.options import TextOptions, options_of_text, text_config
+from common.text.languages import guess_language
+from common.text.normalization.multilingual import number_reader
 from scripts.datasets.embedded_corpus import write_clip
 
-NUMBERS = [
-    (language, *line.split("\t"))
-    for language in LANGUAGES
-    for line in (Path(__file__).parent / "text_cases" / f"numbers_{language}.tsv").read_text("utf-8").splitlines()[1:]
-]
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
 GERMAN = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de")
 GERMAN_TEXTS = [
@@ -88,26 +82,12 @@ def test_a_list_that_looks_like_another_language_is_warned_of(capsys: pytest.Cap
         (TEXTS["de"], ENGLISH, line.format("de", "en", "de")),
         (TEXTS["en"], GERMAN, line.format("en", "de", "en-us")),
         (TEXTS["en"], ENGLISH, ""),
-        (TEXTS[""], ENGLISH, ""),
         (GERMAN_TEXTS, GERMAN, ""),
         (TEXTS["nb"], replace(GERMAN, g2p_language="da"), ""),  # nearly the same words
-        (TEXTS["de"], TextConfig(cleaners=("basic_cleaners",)), ""),
         (["sil d ɛ ɾ sil"], TextConfig("phone", "ipa", (), g2p="espeak", transcript_type="phones"), ""),
     ):
         read(texts, text)
         assert capsys.readouterr().err == wanted
-
-
-def test_what_is_checked_again_when_its_dataset_is_built_is_warned_of_once(capsys: pytest.CaptureFixture) -> None:
-    texts = {f"list.txt:{line}": text for line, text in enumerate(TEXTS["de"], 1)}
-    refuse_rewritten_letters(texts, ENGLISH)  # as fine-tuning does first
-    read(TEXTS["de"], ENGLISH)
-    assert capsys.readouterr().err.count("looks like language de") == 1
-
-
-def test_english_is_cleaned_also_by_a_voice_that_began_with_another_language() -> None:
-    options = options_of_text(GERMAN) | {"g2p_language": "en-gb"}
-    assert text_config(TextOptions(**options)).cleaners == ENGLISH.cleaners
 
 
 def test_language_is_a_variable_of_training() -> None:
@@ -117,11 +97,9 @@ def test_language_is_a_variable_of_training() -> None:
 
     assert language(LANGUAGE="de") == language(LANGUAGE="de", MODEL="Tacotron2") == "de"
     assert language(LANGUAGE="en") == "en"
-    assert training_options(dry_run("scripts/train.sh", LANGUAGE="de", INPUT_TYPE="phone")[0]).symbol_set != "arpabet"
-    assert "--g2p-language no" in " ".join(dry_run("scripts/finetune_voice.sh", "a.pt", "b", LANGUAGE="no")[1])
     for variables in (
         {},
-        *({"LANGUAGE": value} for value in ("en_US:en", "de_DE", "C.UTF-8", "C", "POSIX")),  # the system's, of gettext
+        *({"LANGUAGE": value} for value in ("en_US:en", "C.UTF-8")),  # the system's, of gettext
         {"LANGUAGE": "de", "INPUT_TYPE": "char"},
         {"LANGUAGE": "de", "MODEL": "HiFi-GAN"},
     ):
@@ -129,7 +107,7 @@ def test_language_is_a_variable_of_training() -> None:
 
 
 @pytest.mark.usefixtures("no_samples")
-def test_a_german_voice_says_numbers_in_german(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_german_voice_says_numbers_in_german(tmp_path: Path) -> None:
     for number, text in enumerate(GERMAN_TEXTS):
         write_clip(tmp_path, f"a{number}", Speaker("de", words_per_minute=200).speak(text))
     lines = [f"wavs/a{number}.wav|{text}\n" for number, text in enumerate(GERMAN_TEXTS)]
@@ -154,19 +132,7 @@ def test_a_german_voice_says_numbers_in_german(tmp_path: Path, capsys: pytest.Ca
 
     mel = speak("12 Brötchen")
     assert torch.equal(mel, speak("zwölf Brötchen"))
-    capsys.readouterr()
     assert torch.equal(mel, speak("12 Brötchen", "--g2p-language", "de"))
-    assert capsys.readouterr().err == ""
-    speak("12 Brötchen", "--g2p-language", "en-gb")
-    assert "warning: --g2p-language en-gb: the voice learned language de alone" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("language", "sentence", "reading"), NUMBERS, ids=[row[1] for row in NUMBERS])
-def test_numbers_dates_money_and_signs_are_read_as_natives_do(language: str, sentence: str, reading: str):
-    read = number_reader(language)
-    assert read is not None
-    assert read(sentence) == reading
-    assert read(reading) == reading, "words stay"
 
 
 def test_a_voice_says_the_words_of_a_number_and_phones_in_braces_as_they_are():

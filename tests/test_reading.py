@@ -6,13 +6,13 @@ import os
 import signal
 from pathlib import Path
 
+import common.importing.chapters
 import numpy as np
 import pytest
 import soundfile
 import soxr
 from reading_accuracy import measure_all
 
-import common.importing.chapters
 from common.errors import InputError, OptionError
 from common.importing.cutting import CONFIDENT, AlignedReading, _join_pieces, _Piece, align_reading
 from common.importing.frames import RATE
