@@ -50,15 +50,6 @@ def test_the_same_text_gives_the_same_samples_whatever_was_said_before():
         assert np.array_equal(again.samples, before.samples) and again.phones == before.phones
 
 
-@pytest.mark.parametrize("edge_s", [0.0, 0.25])
-def test_the_edges_are_as_long_as_asked(edge_s):
-    speech = Speaker(edge_s=edge_s).speak("Good morning.")
-    assert [phone.label for phone in speech.phones].count("sil") == (2 if edge_s else 0)
-    if edge_s:
-        assert speech.phones[0].end_s == pytest.approx(edge_s, abs=1e-4)
-        assert not speech.samples[: round(edge_s * 22050)].any()
-
-
 @pytest.mark.parametrize(
     ("name", "symbols"),
     [

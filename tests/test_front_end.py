@@ -11,7 +11,7 @@ from front_ends import FRONT_ENDS, say, spoken
 from test_text_tables import FOLDER, rows
 
 from common.errors import InputError
-from common.text.arpabet import load_dictionary, utterance_draws
+from common.text.arpabet import utterance_draws
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
@@ -186,15 +186,6 @@ def test_ipa_of_a_lexicon_is_for_voices_of_ipa(lexicon: Path) -> None:
         read_lexicon(lexicon, FRONT_ENDS["phones"])
     with pytest.raises(InputError, match="the voice reads phones of xsampa"):
         phones_for_voice("K AE1 T", alphabet="arpabet", config=TextConfig("phone", "xsampa", ()))
-
-
-def test_arpabet_of_the_dictionary_becomes_phones_of_the_voice() -> None:
-    spoken_words = [ways[0] for word, ways in sorted(load_dictionary().items()) if len(word) == 6][::20]
-    known = {one for one in TextFrontEnd(CODE_POINTS).symbols if one.isalpha()}
-    converted = ["".join(phones_for_voice(one, alphabet="arpabet", config=CODE_POINTS)) for one in spoken_words]
-    assert len(converted) > 500 and all(
-        known.issuperset(one.translate(dict.fromkeys(map(ord, "ˈˌː")))) for one in converted
-    )
 
 
 TEXTS = [

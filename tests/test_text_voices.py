@@ -11,12 +11,8 @@ from training_setup import set_up
 import inference
 import train
 from common.checkpoints.checkpoint import save_checkpoint
-from common.checkpoints.loading import open_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError
-from common.evaluation.items import EvaluationItem, read_items
-from common.evaluation.options import EvaluationOptions
-from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.torch_file import load_tensor
@@ -126,15 +122,3 @@ def test_fine_tuning_on_another_language_asks_for_it(corpus: Path, voice: Path, 
         text_of_training(corpus, tmp_path, *options, lists="_german")
     text = text_of_training(corpus, tmp_path, *options, "--g2p-language", "de", lists="_german")
     assert (text.g2p_language, text.cleaners) == ("de", ())
-
-
-def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
-    def items(path: Path, text: str) -> list[EvaluationItem]:
-        (tmp_path / "list.txt").write_text(f"{text}\n")
-        voice = load_voice(open_checkpoint(path, model="FastPitch", ema=False), device="cpu")
-        return read_items(tmp_path / "list.txt", voice, EvaluationOptions())
-
-    (item,) = items(voice, SENTENCES[2])
-    assert item.words == SENTENCES[2]
-    with pytest.raises(InputError):  # phones alone, without a reader
-        items(old_voice, SENTENCES[2])
