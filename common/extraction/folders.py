@@ -48,7 +48,7 @@ def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None
     stored: dict[str, Any] = {}
     for path in (folder / file for file in settings if (folder / file).is_file()):
         stored |= to_plain(read_audio_config(path)) if path.name == SETTINGS else read_json(path)
-    stored["unknown_symbols"] = wanted.get("unknown_symbols")  # clips with such symbols are refused, or made all the same
+    stored["unknown_symbols"] = wanted.get("unknown_symbols")  # refused clips are listed, others are alike
     names = [name for name in ("model", *wanted) if stored.get(name) != wanted.get(name)]
     if names:
         names = ["model"] if "model" in names else names

@@ -35,7 +35,6 @@ from common.text.words import (
     Owner,
     Spoken,
     Word,
-    Written,
     composed,
     owners_of_sounds,
     owners_of_tokens,
@@ -59,11 +58,9 @@ class EmptyTextError(InputError):
 class TextFrontEnd:
     """Transcripts to ids and back, for one ``TextConfig``.
 
-    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted
-    (``"drop"``). Words of a ``lexicon`` are said by its phones.
-
-    Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick and may draw, so a
-    dataset cleans once and encodes once an epoch.
+    Symbols outside the set raise ``InputError`` (``unknown_symbols="error"``) or are dropped and counted (``"drop"``).
+    ``clean`` is slow and deterministic, ``encode_cleaned`` fast and may be random: a dataset cleans once and encodes
+    each epoch.
     """
 
     def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon: Lexicon | None = None) -> None:
@@ -112,10 +109,9 @@ class TextFrontEnd:
         return with_accents(words, text) if keeps_accents and not text.isascii() else words
 
     def clean(self, text: str) -> str:
-        """The text as it will be encoded: written out by the cleaners, phones separated by single spaces.
+        """Return the text as it will be encoded: written out by the cleaners, or as phones separated by spaces.
 
-        With published cleaners, currency is written out first and then every word is cleaned by itself, as published
-        voices were trained: "5 pm" is "five pm". With ``g2p`` a text becomes phones here.
+        Published cleaners write out currency first, then clean each word alone, as published: "5 pm" is "five pm".
         """
         written = self._written_out(text)
         return written if self.config.g2p is None else " ".join(sound.symbol for sound in self._say(written))
@@ -134,10 +130,9 @@ class TextFrontEnd:
         return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
 
     def read(self, text: str, *, where: str = "") -> tuple[str, Counter[str]]:
-        """What ``clean`` gives of a text that may be spoken, and the characters that it leaves out.
+        """Return what ``clean`` gives, and the characters that it leaves out.
 
-        Raises ``InputError``, naming ``where``, for a text that is too long, has markup, is spelling where the voice
-        reads phones or the reverse, and for characters that the cleaners would lose, unless they are to be dropped.
+        Raises ``InputError``, naming ``where``, for a text that can't be spoken by this voice.
         """
         text = self._lexicon.apply(text)
         removed, dropped = self._check(text, where=where)
@@ -161,11 +156,9 @@ class TextFrontEnd:
         return dict.fromkeys(map(ord, named if self._published else lost)), lost
 
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
-        """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
+        """Return the ids (L,) of a transcript; errors name ``where``, for example ``"train.txt:7"``.
 
-        With ``p_arpabet`` every word becomes phones; with ``draw``, numbers from 0 to 1, those for which it is below
-        that. Raises ``InputError`` as ``read``, for an empty transcript, and for unknown symbols unless they are to be
-        dropped.
+        With ``p_arpabet`` every word becomes phones; with ``draw``, those for which its number is below that.
         """
         return list(self.encode_words([Span(text)], where=where, draw=draw).ids)
 
@@ -201,12 +194,12 @@ class TextFrontEnd:
         return torch.tensor(ids) if self._vectors is None else self._vectors[list(ids)]
 
     def encode_words(self, spans: Sequence[Span], *, where: str = "", draw: RandomNumbers | None = None) -> EncodedText:
-        """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words between spaces that they
-        say.
+        """Return the ids (L,) of the joined texts of the spans, as ``encode`` does, and the words that they say.
 
-        Words that cannot be told apart in what is read are one. A span with a source is one word.
+        Words that can't be told apart in the reading are one. A span with a source is one word.
         """
-        written, after = self._written([self._with_phones(span, where=where) for span in spans])
+        written, after = written_words([self._with_phones(span, where=where) for span in spans])
+        written = [replace(word, reading=self._lexicon.apply(word.reading)) for word in written]
         text = "".join(word.before + word.reading for word in written) + after
         lost, dropped = self._check(text, where=where)
         words = self._written_out(text.translate(lost))
@@ -224,11 +217,6 @@ class TextFrontEnd:
             return words_of_symbols(written, [None] * self.config.prepend_space + known)
 
         return EncodedText(tuple(ids), find_words, reading=words, dropped=dropped + unknown)
-
-    def _written(self, spans: Sequence[Span]) -> tuple[list[Written], str]:
-        """The words of the spans as they are written, and the spaces after the last one."""
-        written, after = written_words(spans)
-        return [replace(word, reading=self._lexicon.apply(word.reading)) for word in written], after
 
     def _with_phones(self, span: Span, *, where: str) -> Span:
         """The span with phones of IPA or ARPAbet as they stand in a text of this voice."""

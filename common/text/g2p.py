@@ -45,10 +45,10 @@ class SpokenSymbol(NamedTuple):
 
 
 def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[SpokenSymbol]:
-    """The phones of ``text`` as eSpeak NG would say it, `sil` at both ends; none for a text of which nothing is said.
+    """Return the phones of ``text`` by eSpeak NG, `sil` at both ends; none if nothing is said.
 
-    Marks that end clauses stay, `#` stands between words and `sp` for a pause; the set `ipa` has `sp` for every pause.
-    Phones in curly braces stay: ``{m ˈ y l ɐ} kommt``. Raises InputError for a language that eSpeak NG lacks.
+    Marks that end clauses and phones in curly braces stay, `#` is between words and `sp` is a pause (the set `ipa` has
+    `sp` for every pause). Raises InputError for a language that eSpeak NG lacks.
     """
     if table.name not in G2P_SETS:
         raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {', '.join(G2P_SETS)}")

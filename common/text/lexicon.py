@@ -57,10 +57,9 @@ def _is_cased(word: str) -> bool:
 
 
 def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
-    """Read a voice's lexicon from a UTF-8 file with lines ``word<tab>phones``, or ``word<tab>phones<tab>ipa``.
+    """Read a voice's lexicon from lines ``word<tab>phones`` or ``word<tab>phones<tab>ipa``; raises InputError.
 
-    Phones are IPA, or ARPAbet if all are capitals, unless the third column names the alphabet. Raises InputError, with
-    the file and line.
+    Phones are IPA, or ARPAbet if all are capitals, unless the third column names the alphabet.
     """
     if config.input_type != "char" and config.g2p is None:
         raise InputError(f"{path}: the voice reads phones alone, so there are no words to look up; add --g2p espeak")

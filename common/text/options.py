@@ -133,10 +133,10 @@ class TextOverrides:
 
 
 def text_config(options: TextOptions, *, speakers: Sequence[str] = (), initial: TextConfig | None = None) -> TextConfig:
-    """The front end of a new voice; ``speakers`` are names in order of their ids.
+    """Return the front end of a new voice; ``speakers`` are names in order of their ids. Raises InputError.
 
-    A language implies ``g2p``, and that a set of phones. ``initial`` is the front end of the voice to start from, whose
-    dictionary and heteronyms stay unless others are given. Raises InputError for options that don't fit together.
+    A language implies ``g2p``, and that a set of phones. The dictionary and heteronyms of ``initial``, the front end of
+    the voice to start from, stay unless others are given.
     """
     values: dict[str, Any] = {
         name: getattr(options, _RENAMED.get(name, name))
@@ -150,7 +150,7 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = (), initial: 
         values["symbol_set"] = G2P_SETS[0]
     if options.input_type == "pf":
         values["symbol_set"] = ""
-    if g2p is not None and not _is_english(language):
+    if g2p is not None and not language.startswith("en"):
         values["cleaners"] = tuple(name for name in options.text_cleaners if not name.startswith("english"))
     elif g2p is None and options.input_type != "char":
         values["cleaners"] = ()
@@ -176,10 +176,6 @@ def _read_files(options: TextOptions | TextOverrides) -> dict[str, Any]:
         if given is not None:
             read[name] = reader(given)
     return read
-
-
-def _is_english(language: str) -> bool:
-    return language.split("-")[0] == "en"
 
 
 def check_language_tag(language: str, *, option: str) -> None:
@@ -223,8 +219,8 @@ def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
     if overrides.g2p == _NO_G2P:
         changes |= {"g2p": None, "cleaners": ()}
     changed = replace(config, **changes)
-    is_english = _is_english(changed.g2p_language)
-    if changed.g2p is not None and (config.g2p, _is_english(config.g2p_language)) != (changed.g2p, is_english):
+    is_english = changed.g2p_language.startswith("en")
+    if changed.g2p is not None and (config.g2p, config.g2p_language.startswith("en")) != (changed.g2p, is_english):
         changed = replace(changed, cleaners=(ENGLISH_V3,) if is_english else ())
     if overrides.text_cleaners is not None:
         changed = replace(changed, cleaners=overrides.text_cleaners)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -45,29 +45,23 @@ LIMITS = {
 }
 
 
-@dataclass(frozen=True)
-class _Attribute:
+class _Attribute(NamedTuple):
     """An attribute of <prosody>: the field of the style that it changes, and what may be written."""
 
     field: str
     keywords: Mapping[str, float]
     units: tuple[str, ...]  # "": a number without one
-    expected: str
+    examples: str
     absolute: tuple[str, ...] = ()  # further fields that "default" takes back
 
 
-_PERCENTAGE = "a percentage (90%, +10%)"
 PROSODY = {
-    "rate": _Attribute("rate", RATES, ("", "%"), f"a factor (0.9), {_PERCENTAGE}"),
+    "rate": _Attribute("rate", RATES, ("", "%"), "0.9, 90%, +10%"),
     "pitch": _Attribute(
-        "pitch",
-        PITCHES,
-        ("%", "st", "hz"),
-        f"{_PERCENTAGE}, semitones (+2st), Hz (200Hz, +20Hz)",
-        ("pitch_shift", "pitch_hz"),
+        "pitch", PITCHES, ("%", "st", "hz"), "90%, +10%, +2st, 200Hz, +20Hz", ("pitch_shift", "pitch_hz")
     ),
-    "range": _Attribute("pitch_range", PITCH_RANGES, ("%",), _PERCENTAGE),
-    "volume": _Attribute("volume", VOLUMES, ("%", "db"), f"decibels (+6dB, -6dB), {_PERCENTAGE}"),
+    "range": _Attribute("pitch_range", PITCH_RANGES, ("%",), "90%, +10%"),
+    "volume": _Attribute("volume", VOLUMES, ("%", "db"), "+6dB, -6dB, 90%, +10%"),
 }
 _AMOUNT = re.compile(
     r"([+-]?)([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})\s?(%|st|hz|db|ms|s|)", re.IGNORECASE | re.ASCII
@@ -133,8 +127,8 @@ def _changed(style: Style, attribute: _Attribute, value: str, *, tag: str) -> St
     match = _AMOUNT.fullmatch(value)
     unit = match[3].lower() if match else ""
     if not match or unit not in attribute.units or (not unit and match[1]):
-        keywords = ", ".join([*attribute.keywords, "default"])
-        raise ValueError(f"{tag}: expected {attribute.expected}, or one of {keywords}, got {value!r}")
+        expected = ", ".join([*attribute.keywords, "default"])
+        raise ValueError(f"{tag}: expected such as {attribute.examples}, or one of {expected}, got {value!r}")
     amount = float(match[1] + match[2])
     if unit == "hz" and match[1]:
         return replace(style, pitch_shift=style.pitch_shift + amount)

@@ -73,10 +73,10 @@ class TextUtterance:
 
 
 def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX_CHARACTERS) -> list[TextUtterance]:
-    """Every sentence alone, or with ``longest`` sentences together up to so many characters.
+    """Return every sentence, or sentences together up to ``longest`` characters; only white space is lost.
 
     A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than ``most``
-    characters is cut at clauses, else before conjunctions, else at spaces. Nothing but white space is lost.
+    characters is cut at clauses, else before conjunctions, else at spaces.
     """
     splitter = _Splitter(longest, most)
     for item in items:
@@ -85,9 +85,7 @@ def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX
 
 
 def cut_early(utterance: TextUtterance) -> list[TextUtterance]:
-    """A plain utterance as its first clause of ``EARLY`` characters, so that its sound begins soon, and the rest; whole
-    where it has none.
-    """
+    """Cut off a plain utterance's first clause of ``EARLY`` characters, if any, so that its sound begins soon."""
     (span,) = utterance.spans
     text = span.text
     cuts = [(_strength(text, place), -place) for place in range(EARLY[0], min(EARLY[1], len(text) - 1) + 1)]
@@ -367,9 +365,7 @@ def _best_cut(text: str, start: int, limit: int, *, left: int, most: int) -> tup
 
 
 def _strength(text: str, place: int) -> int:
-    """How good a cut is before a character: 4 after a semicolon, 3 after a comma, 2 at the space before a conjunction,
-    1 at another one, else 0.
-    """
+    """Rate a cut before a character: 4 after a semicolon, 3 after a comma, 2 before a conjunction, 1 at a space, 0."""
     if not text[place].isspace():
         return 3 * (text[place - 1] in "，、；：")
     last = text[place - 1]

@@ -75,7 +75,6 @@ _DECLARATION = re.compile(r"\ufeff?\s*(?:<\?xml\s[^<>?]*\?>)?")
 _SPACES = re.compile(r"\s+")
 _PARAGRAPH = "\n\n"
 _SPELLED = ("characters", "spell-out", "digits")  # kinds of <say-as> that are said one by one
-_READ = ("cardinal", "number", "date", "time", "telephone", "fraction", "unit")  # those that are read as text
 _SAME_LANGUAGE = {"zh": "cmn", "no": "nb"}  # after SSML's code, eSpeak NG's
 _ALPHABETS = {"ipa": "ipa", "arpabet": "arpabet", "x-arpabet": "arpabet"}
 
@@ -91,10 +90,9 @@ def is_ssml(text: str) -> bool:
 
 
 def read_markup(text: str, *, where: str = "", language: str = "en") -> list[Item]:
-    """What a text in SSML 1.1 says, in order, to a voice of a ``language``; of a text without its tags the text itself.
+    """Return what a text in SSML 1.1 says, in order; a text without its tags is one span.
 
-    Raises InputError, with ``where``, line and column, for markup that is not well-formed, not supported or out of
-    range.
+    Raises InputError, with ``where``, line and column, for wrong or unsupported markup.
     """
     return _Reader(language).read(text, where=where) if has_markup(text) else [Span(text)]
 
@@ -220,10 +218,7 @@ class _Reader:
         if value in _SPELLED:
             pieces = re.findall(r"[A-Za-z]+|[^A-Za-z\s]", written)
             return Span(" ".join(spell(one) if one.isalpha() else one for one in pieces), element.style, source=written)
-        if value in _READ:
-            return Span(written, element.style)
-        kinds = ", ".join([*_SPELLED, *_READ])
-        raise ValueError(f"<say-as interpret-as={value!r}>: expected one of {kinds}")
+        return Span(written, element.style)  # other kinds of <say-as> are read as text
 
     def _flush(self) -> None:
         """Put the characters since the last tag where they belong."""

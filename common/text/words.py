@@ -101,7 +101,7 @@ def _displayed(spans: Sequence[Span], text: str, owners: Sequence[int]) -> tuple
 
 
 def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
-    """Which words each part of ``said`` is from: words ``first`` to ``last``, never decreasing.
+    """Return the words that each part of ``said`` is from, ``first`` to ``last``, never decreasing.
 
     ``alone`` has the parts of each word when it is said alone. A part belongs to the word that most of its letters are
     from, by the edits between both; a word that is left without a part shares one.
