@@ -13,6 +13,7 @@ from common.text import sentences
 from common.text.arpabet import dictionary_of_file, heteronyms_of_file
 from common.text.front_end import TextFrontEnd
 from common.text.heteronyms import read_heteronyms
+from common.text.languages import guess_language
 from common.text.lexicon import read_lexicon
 from common.text.markdown import read_text
 from common.text.normalization.english.english import read_english
@@ -105,6 +106,10 @@ def check_wrong_markup(text: str, line: str, column: str, message: str) -> None:
         assert str(error.value).startswith(f"{start}line {line}, column {column}: ") and message in str(error.value)
 
 
+def check_language(language: str, *texts: str) -> None:
+    assert guess_language(texts) == language
+
+
 READERS: dict[str, Callable[[Path], object]] = {
     "lexicon": lambda path: read_lexicon(path, FRONT_ENDS["v3"]),
     "features": read_phone_features,
@@ -142,6 +147,7 @@ TABLES: dict[str, Callable[..., None]] = {
     "ssml_errors.tsv": check_wrong_markup,
     "bad_files.tsv": check_bad_file,
     "refused.tsv": check_refusal,
+    "languages.tsv": check_language,
     **{f"numbers_{language}.tsv": partial(check_numbers, language=language) for language in LANGUAGES},
 }
 

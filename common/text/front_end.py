@@ -59,8 +59,7 @@ class TextFrontEnd:
     """Transcripts to ids and back, for one ``TextConfig``.
 
     Symbols outside the set raise ``InputError`` (``unknown_symbols="error"``) or are dropped and counted (``"drop"``).
-    ``clean`` is slow and deterministic, ``encode_cleaned`` fast and may be random: a dataset cleans once and encodes
-    each epoch.
+    ``clean`` is slow and deterministic; ``encode_cleaned`` is fast and may be random, for each epoch of a dataset.
     """
 
     def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon: Lexicon | None = None) -> None:
