@@ -41,9 +41,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if options.alignment_priors is not None and 0 < options.text.p_arpabet < 1:
         raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
-    known = () if voice is None else voice.speaker_names
-    speakers = speaker_names(entries, options.n_speakers, known=known)
-    text = text_config(options.text, speakers=speakers, initial=None if voice is None else voice.text)
+    known, own = ((), None) if voice is None else (voice.speaker_names, voice.text)
+    text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known), initial=own)
     if voice is not None and request.resumed is None:  # whose unknown symbols are dropped, but not a language
         refuse_rewritten_letters({one.where: one.fields["text"] for one in entries}, text.of_transcripts)
     notes = []

@@ -203,8 +203,7 @@ def main() -> int:
             if path.is_file():  # of former transcripts, or clips
                 _move_away(path)
     if long := long_clips(lengths):
-        print(f"note: {options.dataset_path}: {long}", file=sys.stderr)
-        print(f"note: to cut them: {import_command(options.dataset_path)}", file=sys.stderr)
+        print(f"note: {options.dataset_path}: {long}; run {import_command(options.dataset_path)}", file=sys.stderr)
     return 0
 
 
