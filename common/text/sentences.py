@@ -86,8 +86,7 @@ def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX
 
 def cut_early(utterance: TextUtterance) -> list[TextUtterance]:
     """Cut off a plain utterance's first clause of ``EARLY`` characters, if any, so that its sound begins soon."""
-    (span,) = utterance.spans
-    text = span.text
+    span, text = utterance.spans[0], utterance.spans[0].text
     cuts = [(_strength(text, place), -place) for place in range(EARLY[0], min(EARLY[1], len(text) - 1) + 1)]
     strength, place = max(cuts, default=(0, 0))
     first, rest = text[:-place], text[-place:].strip()

@@ -7,6 +7,7 @@ from xml.parsers import expat
 
 from common.errors import InputError
 from common.text.normalization.english.pronunciation import spell
+from common.text.normalization.numbers import digits
 from common.text.prosody import NEUTRAL, Style, emphasized, pause_seconds, with_prosody
 from common.text.tables import word_table
 
@@ -74,7 +75,6 @@ _OWN_TAG = re.compile(rf"</?(?!(?:sub|mark)\b)(?:{_NAMES})(?=[\s/>]|\Z)")
 _DECLARATION = re.compile(r"\ufeff?\s*(?:<\?xml\s[^<>?]*\?>)?")
 _SPACES = re.compile(r"\s+")
 _PARAGRAPH = "\n\n"
-_SPELLED = ("characters", "spell-out", "digits")  # kinds of <say-as> that are said one by one
 _SAME_LANGUAGE = {"zh": "cmn", "no": "nb"}  # after SSML's code, eSpeak NG's
 _ALPHABETS = {"ipa": "ipa", "arpabet": "arpabet", "x-arpabet": "arpabet"}
 
@@ -215,9 +215,10 @@ class _Reader:
             raise ValueError(f"<{name}>: expected text in it")
         if name == "sub":
             return Span(value, element.style, source=written)
-        if value in _SPELLED:
-            pieces = re.findall(r"[A-Za-z]+|[^A-Za-z\s]", written)
-            return Span(" ".join(spell(one) if one.isalpha() else one for one in pieces), element.style, source=written)
+        if value in ("characters", "spell-out", "digits"):
+            is_english, pieces = _language(self._language) == "en", re.findall(r"[A-Za-z]+|[^A-Za-z\s]", written)
+            words = [spell(one) if one.isalpha() else (is_english and digits(one)) or one for one in pieces]
+            return Span(" ".join(words), element.style, source=written)
         return Span(written, element.style)  # other kinds of <say-as> are read as text
 
     def _flush(self) -> None:
