@@ -37,10 +37,10 @@ def report_on_data(args: argparse.Namespace) -> int:
 
 def extract(args: argparse.Namespace) -> int:
     """Extract features; exit status 1 if an utterance was refused."""
-    from common import distributed
     from common.extraction.batches import load_teacher, mel_settings, open_teacher, stored_teacher
-    from common.extraction.corpus import extract_corpus, given_statistics, hints, table
+    from common.extraction.corpus import extract_corpus, table
     from common.extraction.features import ExtractionPlan
+    from common.precision import precision_of_device
 
     options: ExtractionOptions = read_options(args, ExtractionOptions)
     options.check()
@@ -48,23 +48,16 @@ def extract(args: argparse.Namespace) -> int:
     teacher = None if chosen is None else open_teacher(*chosen, options)
     audio: AudioOptions = read_options(args, AudioOptions)
     config = mel_settings(audio, corpus=options.dataset_path, teacher=teacher)
-    statistics, notes = given_statistics(options)
-    stored = None if teacher is None else stored_teacher(teacher, options)
-    plan = ExtractionPlan(options, config, stored, statistics)
-    with distributed.processes(cuda=options.cuda) as ranks:
-        for note in notes if ranks.is_main else ():
-            print(note)
-        try:
-            network = None if teacher is None else load_teacher(teacher, ranks.device)
-            report = extract_corpus(plan, teacher=network, ranks=ranks)
-        except KeyboardInterrupt as error:
-            line, status = ended_by(error)
-            if ranks.is_main:
-                print(f"{line}; complete files stay, --resume continues from there", file=sys.stderr)
-            return status
-    if not ranks.is_main:  # torchrun would end the first process, before its table, for the status of another
-        return 0
-    print(*table(report, options.folders), *hints(plan), sep="\n")
+    plan = ExtractionPlan(options, config, None if teacher is None else stored_teacher(teacher, options))
+    device = precision_of_device("cuda" if options.cuda else "cpu").device
+    try:
+        network = None if teacher is None else load_teacher(teacher, device)
+        report = extract_corpus(plan, teacher=network, device=device)
+    except KeyboardInterrupt as error:
+        line, status = ended_by(error)
+        print(f"{line}; complete files stay, --resume continues from there", file=sys.stderr)
+        return status
+    print(*table(report, options.folders), sep="\n")
     return 1 if report.refused else 0
 
 

@@ -39,8 +39,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
     learned = options.architecture.learned_alignment
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
-    known = () if voice is None else voice.speaker_names
-    text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known))
+    known, own = ((), None) if voice is None else (voice.speaker_names, voice.text)
+    text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known), initial=own)
     if voice is not None and request.resumed is None:  # unknown symbols are dropped, but another language is refused
         refuse_rewritten_letters({one.where: one.fields["text"] for one in entries}, text.of_transcripts)
     notes = []

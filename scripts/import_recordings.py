@@ -22,7 +22,7 @@ def build_parser() -> ArgumentParser:
         description="Make a corpus of recordings and transcripts as they are: any sound format, many layouts",
         epilog="Exit status: 0 some clips are made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
     )
-    about = "folder of recordings and transcripts, or with --text a recording; nothing in it is changed"
+    about = "folder of recordings and transcripts; nothing in it is changed"
     parser.add_argument("source", type=Path, help=about)
     parser.add_argument("target", type=Path, help="folder of the new corpus")
     add_options(parser, ImportOptions)

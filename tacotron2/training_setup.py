@@ -42,7 +42,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     return TrainingSetup(
         options,
         request.mels(stored),
-        text=text_config(options.text),
+        text=text_config(options.text, initial=request.initial and request.initial[1].text),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
         adapt=adapt,
         set_up_networks=set_up_networks,

@@ -83,14 +83,6 @@ def test_draws_depend_on_seed_epoch_and_utterance_alone() -> None:
     assert len({ids(1, 2, 3), ids(2, 2, 3), ids(1, 3, 3), ids(1, 2, 4), ids(12, 3, 4)}) == 5
 
 
-def test_a_sentence_is_drawn_as_a_whole() -> None:
-    front_end = _mixed(0.5, arpabet_by="sentence")
-    whole, letters = front_end.encode(TEXT), _mixed(0.0).encode(TEXT)
-    drawn = [front_end.encode(TEXT, draw=utterance_draws(seed=0, epoch=0, index=index)) for index in range(40)]
-    assert all(ids in (whole, letters) for ids in drawn)
-    assert 8 < drawn.count(whole) < 32
-
-
 def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(folder: Path, tmp_path: Path) -> None:
     named = tmp_path / "words\n.txt"
     named.write_text("cat  K AE1 T\n")
@@ -101,7 +93,7 @@ def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(f
         with pytest.raises(InputError, match=message):
             TextFrontEnd(older).encode("A cat.")
         with pytest.raises(InputError, match=message):
-            text_config(TextOptions(**options_of_text(older)))
+            text_config(TextOptions(**options_of_text(older)), initial=older)
         ours = overridden(older, TextOverrides(**{f"{kind}_path": given}))
         TextFrontEnd(ours).encode("A cat.")
         assert with_given_files(older, ours) == ours and getattr(ours, f"{kind}_path") is None

@@ -1,6 +1,5 @@
 """Texts for a corpus: in an order that covers phones, their pairs, questions and exclamations early."""
 
-import random
 from collections import Counter
 from math import fsum
 
@@ -30,21 +29,6 @@ def test_the_order_is_that_of_trying_all_texts_each_time(phones):
         order.append(left.pop(worths.index(max(worths))))
         chosen.update(find_units(phones[order[-1]]))
     assert [name for name, _ in zip(choose_texts(phones), range(40))] == order[:40]
-
-
-def test_the_first_texts_cover_more_than_others_of_the_same_length(phones):
-    def covered(order: list[str], symbols: int) -> int:
-        units: set = set()
-        for name in order:
-            symbols -= len(phones[name])
-            units |= find_units(phones[name]) if symbols > 0 else set()
-        return len(units)
-
-    order, drawn = choose_texts(phones), random.Random(0).sample(list(phones), len(phones))
-    assert sorted(order) == sorted(phones)
-    assert covered(order, 1000) > covered(drawn, 1000)
-    first = {phone for name in order[:20] for phone in phones[name]}
-    assert {"?", "!"} <= first
 
 
 def test_lists_of_both_kinds_are_read(tmp_path, capsys):

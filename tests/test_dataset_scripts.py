@@ -98,7 +98,8 @@ def test_long_clips_are_named_with_the_command_that_cuts_them(tmp_path: Path, mo
         soundfile.write(corpus / "wavs" / f"{name}.wav", np.zeros(int(8000 * seconds)), 8000)
     make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--n-val", "1", "--n-test", "0")
     named = "wavs/c02.wav (301 s), wavs/c03.wav (62 s), wavs/c04.wav (30 s) and 1 more"
-    assert f"note: {corpus}: clips longer than 20 s: {named}\n" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert f"note: {corpus}: clips longer than 20 s: {named}; run bash scripts/import_recordings.sh " in err
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.extraction.textgrid import fit, read_alignment
 from common.text.espeak import Speaker
-from scripts.datasets.embedded_corpus import SENTENCES, make_corpus, normalize, read_sentences
+from scripts.datasets.embedded_corpus import make_corpus, normalize, read_sentences
 
 TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk; nobody listened to him."]
 
@@ -54,12 +54,6 @@ def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav_and_fit_its
         assert min(alignment.durations) >= (not speaker.marked) and sum(alignment.durations) == n_frames
         words = " ".join(interval.text for interval in grid.get_tier_by_name("words"))
         assert words == text.translate(str.maketrans("", "", ".,;!"))
-
-
-def test_the_sentences_that_come_with_it_are_enough_and_distinct():
-    sentences = read_sentences(SENTENCES)
-    assert 250 <= len(sentences) <= 300
-    assert len(set(sentences)) == len(sentences)
 
 
 def test_sentences_that_make_no_lists_are_refused(tmp_path):

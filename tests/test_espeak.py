@@ -50,25 +50,6 @@ def test_the_same_text_gives_the_same_samples_whatever_was_said_before():
         assert np.array_equal(again.samples, before.samples) and again.phones == before.phones
 
 
-@pytest.mark.parametrize("edge_s", [0.0, 0.25])
-def test_the_edges_are_as_long_as_asked(edge_s):
-    speech = Speaker(edge_s=edge_s).speak("Good morning.")
-    assert [phone.label for phone in speech.phones].count("sil") == (2 if edge_s else 0)
-    if edge_s:
-        assert speech.phones[0].end_s == pytest.approx(edge_s, abs=1e-4)
-        assert not speech.samples[: round(edge_s * 22050)].any()
-
-
-def test_a_slower_speaker_takes_longer_and_a_higher_one_is_higher():
-    from common.evaluation.metrics import Clip
-
-    text = "Now the slow boat is leaving the harbour."
-    plain, slow, high = Speaker(), Speaker(words_per_minute=90), Speaker(pitch=80)
-    assert slow.speak(text).duration_s > 1.4 * plain.speak(text).duration_s
-    f0 = [Clip(s.speak(text).samples / np.float32(32768), 22050).f0[:150] for s in (plain, high)]
-    assert np.median(f0[1][f0[1] > 0]) > 1.15 * np.median(f0[0][f0[0] > 0])
-
-
 @pytest.mark.parametrize(
     ("name", "symbols"),
     [
@@ -97,7 +78,7 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch):
         Speaker().speak("Hello.")
 
 
-@pytest.mark.parametrize("name", ["T", "a+b", "x" * 200, "\u00fc \u00f6"])
+@pytest.mark.parametrize("name", ["T+b", "\u00fc \u00f6" + "x" * 200])
 def test_it_speaks_whatever_the_temporary_folder_and_its_own_are_called(name: str, tmp_path, monkeypatch):
     import espeakng_loader
 

@@ -86,7 +86,7 @@ def test_a_corpus_of_real_clips_becomes_what_the_original_made(goldens: Path, tm
         assert (pitch - tensors[f"trim_{trim}.{name}.pitch_char_normalised"]).abs().max() < 1e-6
 
 
-def test_pitch_of_mel_frames_and_thirds_of_symbols_is_normalised_by_its_own_statistics(
+def test_pitch_of_mel_frames_and_thirds_of_symbols_is_normalized_by_its_own_statistics(
     goldens: Path, tmp_path: Path, extract
 ):
     golden_corpus(goldens, tmp_path)
@@ -182,13 +182,10 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "nothing to extract"),
         (["--extract-durations"], "--extract-durations needs --tacotron2-checkpoint; or use --extract-durs-from-"),
         (["--extract-mels", "--trim-silence", "0.1"], "--trim-silence needs --extract-durs-from-textgrids"),
         (["--extract-mels", "--win-length", "2048"], "win_length 2048 is longer than filter_length 1024"),
-        (["--extract-mels", "--pitch-mean-std-file", "s.json"], "needs exactly one --extract-pitch-"),
         (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 list"),
-        (["--extract-pitch", "--pitch-min", "300", "--pitch-max", "200"], "--pitch-min 300 and --pitch-max 200"),
     ],
 )
 def test_options_that_do_not_fit_end_in_one_line(tmp_path: Path, extract, options: list[str], message: str):
@@ -262,7 +259,7 @@ def test_features_of_other_settings_are_never_mixed(tmp_path: Path, extract):
     assert status == 1 and "holds features of unknown settings" in errors
 
 
-def test_a_validation_list_is_normalised_by_the_training_lists_statistics(tmp_path: Path, extract):
+def test_a_validation_list_is_normalized_by_the_training_lists_statistics(tmp_path: Path, extract):
     make_corpus(tmp_path, 6)
     lines = (tmp_path / "train.txt").read_text().splitlines(keepends=True)
     (tmp_path / "train.txt").write_text("".join(lines[:4]))
@@ -274,19 +271,11 @@ def test_a_validation_list_is_normalised_by_the_training_lists_statistics(tmp_pa
     assert [len((tmp_path / name).read_text().splitlines()) for name in ("train.meta", "val.meta")] == [4, 2]
     pitch = torch.cat([load(tmp_path / "pitch_char_hz", f"c{i:03d}") for i in range(4)])
     assert json.loads(statistics.read_text())["mean"] == pytest.approx(float(pitch[pitch != 0].mean()))
-    for given in ((), ("--pitch-mean-std-file", statistics)):  # those of the list extracted before are found
-        for folder in ("mels", "durations", "pitch_char", "pitch_char_hz"):
-            shutil.rmtree(tmp_path / folder)
-        status, out, _ = extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "train.meta")
-        assert status == 0 and "is normalized by" not in out
-        options = (*ALL, "--output-meta-file", tmp_path / "val.meta", *given)
-        status, out, _ = extract(tmp_path, *options, lists=("val.txt",))
-        assert status == 0 and features(tmp_path) == together
-        assert (f"pitch_char is normalized by {statistics}, of the list that was" in out) == (not given)
-    shutil.copyfile(statistics, tmp_path / "pitch_char_stats__more.json")
-    status, _, errors = extract(tmp_path, *ALL, lists=("val.txt",))
-    assert status == 1 and "pitch_char_stats__more.json, pitch_char_stats__train.json" in errors
-    assert "--pitch-mean-std-file" in errors
+    shutil.rmtree(tmp_path / "pitch_char")
+    options = (*ALL, "--output-meta-file", tmp_path / "val.meta", "--pitch-mean-std-file", statistics, "--resume")
+    assert extract(tmp_path, *options, lists=("val.txt",))[0] == 0
+    for name in ("c004", "c005"):
+        assert features(tmp_path)[f"pitch_char/{name}.pt"] == together[f"pitch_char/{name}.pt"]
 
 
 def test_durations_on_the_disk_serve_pitch(tmp_path: Path, extract):

@@ -3,8 +3,6 @@
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -30,12 +28,6 @@ def command(folder: Path, *options: str, n_workers: int) -> list[str]:
     words = ["-d", folder, "--wav-text-filelist", folder / "train.txt", "--output-meta-file", folder / "train.meta"]
     what = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--num-workers", n_workers]
     return [str(word) for word in (ROOT / "extract_mels.py", *words, *what, *options)]
-
-
-def run(*words: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        words, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_LIMIT, check=False
-    )
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +69,6 @@ def test_ctrl_c_and_a_kill_leave_no_process_and_resuming_gives_the_same_files(tm
     assert features(tmp_path) == wanted
 
 
-def test_two_processes_of_the_launcher_write_what_one_process_writes(tmp_path: Path, wanted: dict[str, bytes]):
-    make_corpus(tmp_path, N_CLIPS)
-    with (tmp_path / "train.txt").open("a") as file:
-        file.write("wavs/missing.wav|refused on the first rank\nwavs/gone.wav|refused on the second\n")
-    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-    result = run(*launcher, *command(tmp_path, n_workers=1))
-    assert result.returncode != 0
-    assert result.stdout.count("refused: 2 of 26 utterances") == 1, result.stderr
-    assert "train.txt:25" in result.stdout and "train.txt:26" in result.stdout
-    assert features(tmp_path) == wanted
-
-
 def double(item: int) -> int:
     return 2 * item
 
@@ -126,7 +106,7 @@ def test_a_host_keeps_its_threads_and_its_processes(n_workers: int):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        doubled = map_in_processes((2).__mul__, range(5), n_workers=n_workers, desc="", enabled=False)
+        doubled = map_in_processes((2).__mul__, range(5), n_workers=n_workers, desc="")
         assert next(doubled) == 0
         doubled.close()
         end_loader_processes()

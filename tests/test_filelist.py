@@ -63,16 +63,6 @@ def test_what_is_only_read_may_lie_anywhere(tmp_path: Path):
     assert [entry.fields["wav"] for entry in entries] == ["/data/a.wav", "../b.wav"]
 
 
-def test_a_column_may_be_empty_where_the_caller_says_so(tmp_path: Path):
-    entries = read(tmp_path / "list.txt", "wavs/a.wav|\n", may_be_empty=("text",))
-    assert entries[0].fields["text"] == ""
-
-
-def test_text_may_look_like_a_path(tmp_path: Path):
-    entries = read(tmp_path / "list.txt", "m.pt|d.pt|p.pt|/and/or .. so\n", columns=COLUMNS)
-    assert entries[0].fields["text"] == "/and/or .. so"
-
-
 def test_lines_of_a_metadata_csv_are_recordings_of_the_corpus_with_their_normalized_transcript(tmp_path: Path):
     path = tmp_path / "metadata.csv"
     entries = read(path, "LJ001-0001|It is No. 1.|It is number one.\nLJ001-0002|plain|\nLJ001-0003|two columns\n")

@@ -11,7 +11,6 @@ import soundfile
 import torch
 from shell import ROOT, dry_run
 from tiny_tacotron2 import TINY as TACOTRON2, tiny_network
-from training_setup import parsed
 
 import extract_mels
 import inference
@@ -270,19 +269,3 @@ def test_a_vocoder_is_fine_tuned_on_a_voices_mels_and_then_speaks_for_it(voice: 
         samples, _ = soundfile.read(tmp_path / "out" / f"{path.stem}.wav")
         assert len(samples) == load_tensor(path).size(1) * HOP
         assert np.abs(samples).max() > 0
-
-
-def test_the_scripts_take_the_lists_of_a_name_or_those_that_are_given(tmp_path: Path):
-    named = {"NAME": "my", "FASTPITCH": "a voice.pt", "CPU": "true", "DATASET_PATH": "corpus"}
-    script = "scripts/extract_fine_tune_mels.sh"
-    (words,) = dry_run(script, "--unknown-symbols", "drop", **named, EMA="true", AMP="true")
-    assert words[:5] == ["py", "extract_mels.py", "--checkpoint", "a voice.pt", "--dataset-path"]
-    wanted = "corpus --lists filelists/my --output data/mels-my --batch-size 32 --resume --amp --ema --unknown-symbols"
-    assert words[5:-1] == wanted.split()
-    (words,) = dry_run(script, **named, TRAIN_FILELIST="a", VAL_FILELIST="b")
-    assert words[words.index("--filelist") + 1 :][:3] == ["a", "b", "--output"]
-    (words,) = dry_run("scripts/fine_tune.sh", NAME="my", HIFIGAN="h.pt", OUTPUT_DIR=tmp_path)
-    args = parsed(words[words.index("train.py") + 1 :])
-    lists = [*args.training_files, *args.validation_files]
-    assert lists == [Path("filelists/my_audio_train.txt"), Path("filelists/my_audio_val.txt")]
-    assert args.input_mels_dir == Path("data/mels-my")

@@ -9,7 +9,6 @@ import soundfile
 from corpus import encode_aac, glide
 from shell import ROOT, run_bash
 
-import extract_mels
 from common.errors import InputError
 from scripts.datasets import describe_mels, make_filelists
 from scripts.import_recordings import main as import_recordings
@@ -63,51 +62,6 @@ def test_what_cannot_be_trained_on_is_refused_before_lists_are_written(case: str
             describe_mels.main()
     assert import_recordings(["my voice", "my voice_22050", "--num-workers", "1"]) == 0
     make_lists(monkeypatch, Path("my voice_22050")) if len(sounds) > 1 else None
-
-
-def test_what_trains_badly_is_noted_while_lists_are_made(tmp_path: Path, monkeypatch, capsys):
-    silence = np.zeros(4 * 44100)
-    voice = glide(1.0, rate=44100)
-    sounds = {"a.wav": np.r_[silence, voice, silence], "b.wav": voice / 100, "c.wav": np.tile(voice, 21)}
-    corpus = make_corpus(tmp_path / "voice", sounds, 44100)
-    make_lists(monkeypatch, corpus)
-    assert capsys.readouterr().err.splitlines() == [
-        f"note: {corpus}: the recordings have 44100 Hz, usual vocoders 22050 Hz",
-        f"note: {corpus}: clips longer than 20 s: wavs/c.wav (21 s)",
-        f"note: {corpus}: 1 of 3 recordings tried have 4.1 s of silence at an end (wavs/a.wav)",
-        f"note: {corpus}: 1 of 3 recordings tried are quiet, speech at -52 dBFS (wavs/b.wav)",
-        f"note: to mend it: bash scripts/import_recordings.sh {corpus} {corpus}_22050",
-    ]
-    options = [
-        "--report",
-        "-d",
-        str(corpus),
-        "--wav-text-filelist",
-        str(corpus / "lists/my_audio_text_train_filelist.txt"),
-    ]
-    extract_mels.main([*options, "--num-workers", "1"])
-    report = capsys.readouterr().out
-    assert f": mended by bash scripts/import_recordings.sh {corpus} {corpus}_22050" in report
-    assert make_corpus(tmp_path / "good", {"a.wav": None, "b.wav": None})
-    make_lists(monkeypatch, tmp_path / "good")
-    assert capsys.readouterr().err == ""
-
-
-def test_speakers_become_the_last_column_of_the_lists(tmp_path: Path, monkeypatch):
-    for name in ("anna/1", "anna/2", "max/1"):
-        path = tmp_path / "source" / f"{name}.wav"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        soundfile.write(path, VOICE, 22050)
-        path.with_suffix(".txt").write_text(f"Text of {name}.")
-    corpus = tmp_path / "corpus"
-    words = [str(tmp_path / "source"), str(corpus), "--num-workers", "1", "--speakers", "folders"]
-    assert import_recordings(words) == 0
-    make_lists(monkeypatch, corpus)
-    paths = sorted((corpus / "lists").glob("my_audio_text_*"))
-    lines = sorted(line for path in paths for line in path.read_text().splitlines())
-    assert lines == [f"wavs/{name}.wav|Text of {name}.|{name.split('/')[0]}" for name in ("anna/1", "anna/2", "max/1")]
-    make_lists(monkeypatch, corpus, "--speaker", "eva")
-    assert all(line.endswith(".|eva") for path in paths for line in path.read_text().splitlines())
 
 
 def test_scripts_without_transcripts_name_the_command(tmp_path: Path):

@@ -3,8 +3,6 @@
 import csv
 import json
 import os
-import shlex
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +12,8 @@ import scipy.signal
 import soundfile
 import soxr
 from corpus import encode_aac, glide
-from shell import ROOT, run_bash
+from shell import ROOT
 
-import common.importing.run
 from common.audio.levels import find_sound
 from common.errors import InputError, OptionError
 from common.text.espeak import Speaker
@@ -81,12 +78,7 @@ def test_every_format_becomes_the_same_clip_and_nothing_of_the_source_changes(tm
         pair = clip[max(lag, 0) :][:overlap], clips["s16"][max(-lag, 0) :][:overlap]
         assert abs(lag) < 0.03 * RATE and np.corrcoef(*pair)[0, 1] > 0.99, name
         assert pyloudnorm.Meter(RATE).integrated_loudness(clip) == pytest.approx(-23, abs=0.1)
-    out = capsys.readouterr().out
-    assert "15 from" not in out and "14 from 44100 Hz, 1 from 48000 Hz" in out and "mixed down   15" in out
-    assert (
-        out.splitlines()[-1]
-        == f"next: DATASET_PATH={target} NAME=target N_VAL=1 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh"
-    )
+    assert "14 from 44100 Hz, 1 from 48000 Hz" in capsys.readouterr().out
 
 
 # Files of texts and recordings, and the clips with their texts that become of them.
@@ -138,7 +130,7 @@ def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path
     click[rate // 2] = 1.0
     silence = np.zeros(4 * rate)
     waves = {"quiet": speech / 100, "loud": 9 * speech, "silent ends": np.r_[silence, speech, silence], "peak": click}
-    waves |= {"shifted": speech + 0.2, "short": speech[5000:12000], "long": np.tile(speech, 11)}
+    waves |= {"shifted": speech + 0.2, "long": np.tile(speech, 11)}
     for name, wave in waves.items():
         write_sound(source / f"{name}.wav", wave, rate, subtype="FLOAT")
         (source / f"{name}.txt").write_text("in being comparatively modern.")
@@ -147,16 +139,15 @@ def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path
     for name, row in rows.items():
         clip, _ = soundfile.read(target / "wavs" / f"{row['clip']}.wav")
         assert np.abs(clip).max() <= 10 ** (-1 / 20) + 1e-4 and abs(clip.mean()) < 0.002
-        loudness = pyloudnorm.Meter(rate).integrated_loudness(clip) if len(clip) > 0.4 * rate else -23
+        loudness = pyloudnorm.Meter(rate).integrated_loudness(clip)
         assert loudness == pytest.approx(-23, abs=0.1) or (name == "peak" and loudness < -23)
     cut = [float(rows["silent ends"][name]) for name in ("cut_at_start", "cut_at_end")]
     assert cut == pytest.approx([3.85, 3.85], abs=0.1)
     assert float(rows["quiet"]["gain"]) == pytest.approx(float(rows["shifted"]["gain"]) + 40, abs=0.1)
-    out = capsys.readouterr().out
-    assert "1 limited by peaks" in out and "note: clips longer than 20 s: long (21 s)" in out
+    assert "note: clips longer than 20 s: long (21 s)" in capsys.readouterr().out
 
 
-def test_a_long_recording_is_cut_by_its_transcript_and_again_when_that_changes(tmp_path: Path, capsys):
+def test_a_long_recording_is_cut_by_its_transcript_in_the_language_that_it_looks_like(tmp_path: Path):
     source, target = make_source(tmp_path / "source", 1), tmp_path / "target"
     sentences = [
         "Der Zug nach Berlin fährt heute um acht Uhr ab.",
@@ -168,15 +159,11 @@ def test_a_long_recording_is_cut_by_its_transcript_and_again_when_that_changes(t
     ]
     spoken = [np.r_[Speaker("de", words_per_minute=110).speak(one).wave, np.zeros(9000)] for one in sentences]
     write_sound(source / "chapter.wav", np.concatenate(spoken), 22050)
-    for kept in (sentences, sentences[:4]):
-        (source / "chapter.txt").write_text(" ".join(kept))
-        assert run_import(source, target) == 0
-        clips = {f"chapter_{number:04d}": sentence for number, sentence in enumerate(kept, 1)}
-        assert metadata(target) == clips | {"c0": "Number 0."}
-        times = made(target)
-        assert times.keys() == {f"{name}.wav" for name in metadata(target)}
-        assert run_import(source, target) == 0 and made(target) == times
-    assert "says what the text does not" in capsys.readouterr().out
+    (source / "chapter.txt").write_text(" ".join(sentences))
+    assert run_import(source, target) == 0
+    clips = {f"chapter_{number:04d}": sentence for number, sentence in enumerate(sentences, 1)}
+    assert metadata(target) == clips | {"c0": "Number 0."}
+    assert made(target).keys() == {f"{name}.wav" for name in metadata(target)}
 
 
 def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp_path: Path, capsys):
@@ -195,7 +182,6 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         "twice.wav": "two transcripts that differ (metadata.csv:11 and metadata.csv:12)",
         "same.mp3": "same.wav has the same name and is taken",
         "left.wav": "no transcript",
-        "marks.wav": "marks.txt holds time marks, no transcript",
         "metadata.csv:14": "no recording absent",
         "metadata.csv:15": "2 recordings are called 1: x/1.wav, y/1.wav",
         "metadata.csv:16": "names no recording, or has no text",
@@ -214,7 +200,6 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         os.truncate(source / name, 20000)
     (source / "text.wav").write_text("no sound at all, but words\n" * 99)
     (source / "empty.wav").write_bytes(b"")
-    (source / "marks.txt").write_text("0.0\t1.5\tsome words\n")
     lines = [f"{name}|text" for name in reasons if "." in name and "/" not in name][:9]
     lines += ["no words|", "twice|one", "twice|two", "same|three", "absent|text", "1|text", "|text", "good|well"]
     (source / "metadata.csv").write_text("\n".join(lines))
@@ -233,7 +218,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
 @pytest.mark.parametrize(
     ("files", "target", "error", "message"),
     [
-        (None, "target", InputError, "source: no such folder"),
+        ("", "target", InputError, "source: no such folder"),
         ("a.txt", "target", InputError, r"source: no recordings \(\.wav, \.flac"),
         ("a.wav b.txt", "target", InputError, r"source: no transcripts found; looked for metadata\.csv .* a\.lab"),
         ("a.wav a.txt", "source", OptionError, "source: would overwrite the recordings"),
@@ -241,21 +226,18 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         ("a.wav a.txt", "other", OptionError, "other: holds a corpus that this command did not make"),
     ],
 )
-def test_wrong_folders_are_one_line(tmp_path: Path, files: str | None, target: str, error: type, message: str):
-    for name in (files or "").split(" ") if files else ():
-        path = write_sound(tmp_path / "source" / name.replace("txt", "wav"))
-        if name.endswith(".txt"):
-            path.rename(path.with_suffix(".txt"))
-            path.with_suffix(".txt").write_text("text")
-            if files == "a.wav a.txt":
-                write_sound(path)
-    write_sound(tmp_path / "other/wavs/a.wav")
+def test_wrong_folders_are_one_line(tmp_path: Path, files: str, target: str, error: type, message: str):
+    for name in files.split():
+        write_sound(tmp_path / "source" / "a.wav")
+        (tmp_path / "source" / name).write_text("text") if name.endswith(".txt") else None
+    if files == "a.txt":
+        (tmp_path / "source/a.wav").unlink()
+    (tmp_path / "other").mkdir()
     (tmp_path / "other/metadata.csv").write_text("a|text\n")
     before = contents(tmp_path)
     with pytest.raises(error, match=message) as raised:
         run_import(tmp_path / "source", tmp_path / target)
-    assert len(str(raised.value).replace(str(tmp_path), "")) < 160
-    assert contents(tmp_path) == before
+    assert len(str(raised.value).replace(str(tmp_path), "")) < 160 and contents(tmp_path) == before
 
 
 def test_one_bad_file_never_ends_an_import(tmp_path: Path, capsys):
@@ -289,7 +271,7 @@ def test_one_bad_file_never_ends_an_import(tmp_path: Path, capsys):
     made = {"c0": "Number 0.", "c1": "Number 1.", "u2": "two, and", "u3": "three lines", "h2": "good", "0": "zero"}
     assert metadata(target) == made
     refused = {name: row["reason"] for name, row in table(target).items() if row["state"] == "refused"}
-    files = {"zeros.flac", "slow.flac", "deep.json", "odd.json", "half.json", "latin.csv", "'a\\n.wav'"}
+    files = {"zeros.flac", "slow.flac", "deep.json", "odd.json", "half.json", "half.srt", "latin.csv", "'a\\n.wav'"}
     rows = {"u1.wav", "u4.wav", "h1.wav", "nul.wav", "lines.jsonl:3", "lines.jsonl:4", "text"}
     assert refused.keys() == files | rows and all(0 < len(reason) < 200 for reason in refused.values())
 
@@ -312,44 +294,23 @@ def test_names_of_clips_that_are_cut_never_meet_those_of_others(tmp_path: Path):
     assert np.array_equal(same, soundfile.read(tmp_path / "target/wavs/Talk-2.wav")[0])
 
 
-FOREIGN = [
-    "wavs",
-    "wavs/anna",
-    "wavs/c0.wav",
-    "metadata.csv",
-    "speakers.txt",
-    "import.tsv",
-    "a clip",
-    "cut",
-    "speakers",
-]
-
-
-@pytest.mark.parametrize("what", FOREIGN)
 @pytest.mark.parametrize("again", [False, True])
-def test_nothing_is_written_through_a_link_or_over_a_file_of_others(tmp_path: Path, what: str, again: bool):
+@pytest.mark.parametrize(
+    "name", ["wavs", "wavs/anna", "wavs/c0.wav", "metadata.csv", "wavs/c1.wav", "wavs/c1_0001.wav"]
+)
+def test_nothing_is_written_through_a_link_or_over_a_file_of_others(tmp_path: Path, name: str, again: bool):
     source, target, outside = make_source(tmp_path / "source", 1), tmp_path / "target", tmp_path / "outside"
-    files = {"a clip": "wavs/c0.wav", "cut": "wavs/C0_0001.wav", "speakers": "speakers.txt"}
     if again:
         assert run_import(source, target) == 0
         make_source(source, 2)
-        files = {name: path.replace("0.", "1.").replace("C0", "c1") for name, path in files.items()}
-    path = target / files.get(what, what)
+    path = target / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    if what in files:
+    if "c1" in name:
         path.write_bytes(b"mine")
     else:
-        if path.exists():
-            path.rename(outside)
-        elif path.suffix:
-            outside.touch()
-        else:
-            outside.mkdir()
+        path.rename(outside) if path.exists() else outside.mkdir()
         path.symlink_to(outside)
     before = contents(tmp_path)
-    if (what, again) == ("speakers", True):  # what an earlier run may have made
-        assert run_import(source, target) == 0
-        return
     with pytest.raises(OptionError) as error:
         run_import(source, target)
     assert str(error.value).startswith(f"{target}") and "\n" not in str(error.value)
@@ -399,46 +360,3 @@ def test_only_what_has_changed_is_made_again(tmp_path: Path, capsys):
     assert "3, 0.00 h, 2 of them kept from an earlier run" in capsys.readouterr().out
     assert run_import(source, target, "--sampling-rate", "16000") == 0
     assert {soundfile.info(path).samplerate for path in target.rglob("*.wav")} == {16000}
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_keeps_its_clips_and_resumes(tmp_path: Path, monkeypatch, number: int, capsys):
-    source, target = make_source(tmp_path / "source", 5), tmp_path / "target"
-    work = common.importing.run.import_recording
-
-    def stop_at_third(row, **settings):
-        if row.clip == "c2":
-            if number == signal.SIGKILL:
-                raise SystemExit("as if killed")
-            os.kill(os.getpid(), number)
-        return work(row, **settings)
-
-    with monkeypatch.context() as patched:
-        patched.setattr("common.importing.run.import_recording", stop_at_third)
-        if number == signal.SIGKILL:
-            with pytest.raises(SystemExit):
-                run_import(source, target)
-            with (target / "import.tsv").open("a") as file:
-                file.write("c4.wav\tc4\timpor")  # a line that the kill has cut
-        else:
-            assert run_import(source, target) == 128 + number
-            assert "the same command resumes" in capsys.readouterr().out
-            assert metadata(target) == {f"c{index}": f"Number {index}." for index in range(2)}
-    recorded = {name: time for name, time in made(target).items() if name in table(target)}
-    assert 0 < len(recorded) < 5
-    assert run_import(source, target) == 0
-    assert len(metadata(target)) == 5 == len(made(target))
-    assert {name: time for name, time in made(target).items() if name in recorded} == recorded
-
-
-def test_the_command_runs_by_the_script_with_several_processes(tmp_path: Path):
-    source, target = make_source(tmp_path / "my source", 3), tmp_path / "my target"
-    script = ROOT / "scripts/import_recordings.sh"
-    dry = run_bash(script, source, target, DRY_RUN="1", PYTHON="py")
-    assert shlex.split(dry.stdout) == ["py", "-m", "scripts.import_recordings", str(source), str(target)]
-    assert not target.exists()
-    result = run_bash(script, source, target, "--num-workers", "2")
-    assert result.returncode == 0 and len(metadata(target)) == 3, result.stderr
-    assert f"next: DATASET_PATH='{target}' NAME='my target' N_VAL=1 N_TEST=0 FEATURES=false bash" in result.stdout
-    result = run_bash(script, source, source / "a")
-    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)

@@ -47,12 +47,6 @@ def test_a_voice_trained_with_any_phones_gets_all_of_them(tmp_path: Path) -> Non
     assert frames_of(tmp_path, ENGLISH, LINE, "--p-arpabet", "0") == letters
 
 
-def test_a_share_of_phones_is_drawn_from_the_seed(tmp_path: Path) -> None:
-    numbers = [frames_of(tmp_path, ENGLISH, LINE, "--p-arpabet", "0.5", "--seed", seed) for seed in "01230123"]
-    assert numbers[:4] == numbers[4:]
-    assert len(set(numbers)) > 1
-
-
 def test_tacotron2_reads_other_words_as_phones_in_each_epoch(tmp_path: Path) -> None:
     with wave.open(str(tmp_path / "a.wav"), "wb") as file:
         file.setparams((1, 2, 22050, 0, "NONE", ""))

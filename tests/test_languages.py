@@ -18,16 +18,9 @@ from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
-from common.text.languages import guess_language, refuse_rewritten_letters
-from common.text.normalization.multilingual import LANGUAGES, number_reader
-from common.text.options import TextOptions, options_of_text, text_config
+from common.text.normalization.multilingual import number_reader
 from scripts.datasets.embedded_corpus import write_clip
 
-NUMBERS = [
-    (language, *line.split("\t"))
-    for language in LANGUAGES
-    for line in (Path(__file__).parent / "text_cases" / f"numbers_{language}.tsv").read_text("utf-8").splitlines()[1:]
-]
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
 GERMAN = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de")
 GERMAN_TEXTS = [
@@ -36,29 +29,12 @@ GERMAN_TEXTS = [
     "Heute ist das Wetter schön, aber kalt.",
     "Die Straße ist sehr lang.",
 ]
-TEXTS = {
-    "de": ["Der Hund rennt in den Wald.", "Das Buch liegt auf dem Tisch.", "Ich habe das nicht gesagt."],
-    "fr": ["Il y a cinq pommes sur la table.", "Elle est dans la maison."],
-    "es": ["La casa es grande y la puerta no se abre.", "El gato come pescado."],
-    "it": ["Il gatto dorme sul tavolo.", "Non ho tempo per questo, ma la casa è bella."],
-    "nb": ["Det er en fin dag, og jeg vil ikke gå hjem nå.", "Hun har vært i byen med ham."],
-    "ru": ["Привет, как дела?", "Это очень хорошо."],
-    "uk": ["Це очень добре, і що ти робиш?"],
-    "cmn": ["北京是中国的首都。", "今天天气很好。", "你好。"],
-    "ja": ["吾輩は猫である。", "名前はまだ無い。", "どこで生れたか。"],
-    "en": ["The café of Müller was in the Große Straße.", "He was at it with the rest of them."],
-    "": ["Hello.", "Café, résumé, naïve fiancé!", "π"],
-}
+ENGLISH_TEXTS = ["The café of Müller was in the Große Straße.", "He was at it with the rest of them."]
 
 
 def read(texts: list[str], text: TextConfig, *, unknown_symbols: str = "error") -> None:
     entries = [FilelistEntry({"text": one}, f"list.txt:{number}") for number, one in enumerate(texts, 1)]
     Transcripts(entries, text, unknown_symbols=unknown_symbols)
-
-
-@pytest.mark.parametrize("language", TEXTS)
-def test_a_language_is_known_by_its_words_and_script(language: str) -> None:
-    assert guess_language(TEXTS[language]) == language
 
 
 @pytest.mark.parametrize(
@@ -67,7 +43,7 @@ def test_a_language_is_known_by_its_words_and_script(language: str) -> None:
         (GERMAN_TEXTS, r"list\.txt:1: 'schläft' has 'ä', which .* for language de set LANGUAGE=de \("),
         (["Hello.", "Stra\u00dfe"], r"list\.txt:2: 'Straße' has 'ß', .*; set LANGUAGE=<tag of eSpeak NG>"),
         (["Hello.", "Scho\u0308n"], r"list\.txt:2: 'Schön' has 'ö'"),
-        (TEXTS["ru"], r"list\.txt:1: 'Привет' has 'П', .* LANGUAGE=ru"),
+        (["Привет, как дела?", "Это очень хорошо."], r"list\.txt:1: 'Привет' has 'П', .* LANGUAGE=ru"),
     ],
 )
 @pytest.mark.parametrize("cleaners", ["english_cleaners", "english_cleaners_v3"])
@@ -85,29 +61,19 @@ def test_a_list_whose_letters_english_cleaners_would_rewrite_is_refused(
 def test_a_list_that_looks_like_another_language_is_warned_of(capsys: pytest.CaptureFixture) -> None:
     line = "warning: list.txt: looks like language {}, but is read as {}; set LANGUAGE={} (train.py: --g2p-language)\n"
     for texts, text, wanted in (
-        (TEXTS["de"], ENGLISH, line.format("de", "en", "de")),
-        (TEXTS["en"], GERMAN, line.format("en", "de", "en-us")),
-        (TEXTS["en"], ENGLISH, ""),
-        (TEXTS[""], ENGLISH, ""),
+        (["Der Hund rennt in den Wald.", "Das Buch liegt auf dem Tisch."], ENGLISH, line.format("de", "en", "de")),
+        (ENGLISH_TEXTS, GERMAN, line.format("en", "de", "en-us")),
+        (ENGLISH_TEXTS, ENGLISH, ""),
         (GERMAN_TEXTS, GERMAN, ""),
-        (TEXTS["nb"], replace(GERMAN, g2p_language="da"), ""),  # nearly the same words
-        (TEXTS["de"], TextConfig(cleaners=("basic_cleaners",)), ""),
+        (
+            ["Det er en fin dag, og jeg vil ikke gå hjem nå."],
+            replace(GERMAN, g2p_language="da"),
+            "",
+        ),  # nearly the same words
         (["sil d ɛ ɾ sil"], TextConfig("phone", "ipa", (), g2p="espeak", transcript_type="phones"), ""),
     ):
         read(texts, text)
         assert capsys.readouterr().err == wanted
-
-
-def test_what_is_checked_again_when_its_dataset_is_built_is_warned_of_once(capsys: pytest.CaptureFixture) -> None:
-    texts = {f"list.txt:{line}": text for line, text in enumerate(TEXTS["de"], 1)}
-    refuse_rewritten_letters(texts, ENGLISH)  # as fine-tuning does first
-    read(TEXTS["de"], ENGLISH)
-    assert capsys.readouterr().err.count("looks like language de") == 1
-
-
-def test_english_is_cleaned_also_by_a_voice_that_began_with_another_language() -> None:
-    options = options_of_text(GERMAN) | {"g2p_language": "en-gb"}
-    assert text_config(TextOptions(**options)).cleaners == ENGLISH.cleaners
 
 
 def test_language_is_a_variable_of_training() -> None:
@@ -117,11 +83,9 @@ def test_language_is_a_variable_of_training() -> None:
 
     assert language(LANGUAGE="de") == language(LANGUAGE="de", MODEL="Tacotron2") == "de"
     assert language(LANGUAGE="en") == "en"
-    assert training_options(dry_run("scripts/train.sh", LANGUAGE="de", INPUT_TYPE="phone")[0]).symbol_set != "arpabet"
-    assert "--g2p-language no" in " ".join(dry_run("scripts/finetune_voice.sh", "a.pt", "b", LANGUAGE="no")[1])
     for variables in (
         {},
-        *({"LANGUAGE": value} for value in ("en_US:en", "de_DE", "C.UTF-8", "C", "POSIX")),  # the system's, of gettext
+        *({"LANGUAGE": value} for value in ("en_US:en", "C.UTF-8")),  # the system's, of gettext
         {"LANGUAGE": "de", "INPUT_TYPE": "char"},
         {"LANGUAGE": "de", "MODEL": "HiFi-GAN"},
     ):
@@ -129,7 +93,7 @@ def test_language_is_a_variable_of_training() -> None:
 
 
 @pytest.mark.usefixtures("no_samples")
-def test_a_german_voice_says_numbers_in_german(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_german_voice_says_numbers_in_german(tmp_path: Path) -> None:
     for number, text in enumerate(GERMAN_TEXTS):
         write_clip(tmp_path, f"a{number}", Speaker("de", words_per_minute=200).speak(text))
     lines = [f"wavs/a{number}.wav|{text}\n" for number, text in enumerate(GERMAN_TEXTS)]
@@ -154,19 +118,7 @@ def test_a_german_voice_says_numbers_in_german(tmp_path: Path, capsys: pytest.Ca
 
     mel = speak("12 Brötchen")
     assert torch.equal(mel, speak("zwölf Brötchen"))
-    capsys.readouterr()
     assert torch.equal(mel, speak("12 Brötchen", "--g2p-language", "de"))
-    assert capsys.readouterr().err == ""
-    speak("12 Brötchen", "--g2p-language", "en-gb")
-    assert "warning: --g2p-language en-gb: the voice learned language de alone" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("language", "sentence", "reading"), NUMBERS, ids=[row[1] for row in NUMBERS])
-def test_numbers_dates_money_and_signs_are_read_as_natives_do(language: str, sentence: str, reading: str):
-    read = number_reader(language)
-    assert read is not None
-    assert read(sentence) == reading
-    assert read(reading) == reading, "words stay"
 
 
 def test_a_voice_says_the_words_of_a_number_and_phones_in_braces_as_they_are():

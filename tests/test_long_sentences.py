@@ -81,11 +81,6 @@ def test_a_sentence_in_parts_begins_with_a_short_clause_so_that_its_sound_begins
     assert items[0].text == first or (first is None and len(items[0].text) > 25)
 
 
-def test_the_first_sound_does_not_wait_for_the_matching_of_words_and_phones(voice: Voice, monkeypatch):
-    monkeypatch.setattr("common.text.front_end.words_of_symbols", None)  # calling it fails
-    assert sum(map(len, voice.stream(TEXT))) > 0
-
-
 def test_what_says_more_than_text_and_voices_that_do_not_know_their_longest_stay_whole(voice: Voice):
     marked = TEXT.replace("captain", "<emphasis>captain</emphasis>")
     whole = replace(voice, longest=None)

@@ -7,7 +7,7 @@ import pytest
 from page_reader import PageReader
 
 from common.pages import render as pages
-from common.pages.render import PALETTE, STYLESHEET, digest, render_page
+from common.pages.render import STYLESHEET, digest, render_page
 from common.pages.tables import Link, Measure, Number, Row
 
 HOSTILE = "</style></script><script>alert(\"1\")</script><img src=x onerror='a()'>&amp; {{$x}} {% raw %}"
@@ -59,10 +59,3 @@ def test_numbers_sort_as_numbers_and_what_is_missing_comes_last():
     assert table.sortable and table.sort == ["none", "none"] and table.headings == ["name", "length (h)"]
     assert [row[1] for row in table.rows] == [("1 h", "3600"), ("2 min", "120"), ("-", "")]
     assert [row[0] for row in table.rows] == [("a", None), ("b", None), ("c", None)]
-
-
-def test_every_color_exists_in_light_and_in_dark():
-    light, dark = PALETTE.split("@media")
-    names = re.findall(r"--(\w+):", light)
-    assert names == re.findall(r"--(\w+):", dark) and len(names) == len(set(names))
-    assert set(re.findall(r"var\(--(\w+)\)", STYLESHEET)) <= set(names)

@@ -1,7 +1,6 @@
 """Phones as phonological features: the table's file, and voices that are trained on them, resumed, and spoken with."""
 
 import csv
-import re
 from pathlib import Path
 
 import pytest
@@ -135,21 +134,3 @@ def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_pat
         speak(bare, tmp_path, "--phone-features", str(tmp_path / "other.csv"))
     trained = load_checkpoint(train_on(corpus, tmp_path / "on", "--checkpoint-path", str(bare), "--epochs", "2"))
     assert trained.text == checkpoint.text
-
-
-def test_a_learned_alignment_compares_mels_with_features(corpus: Path, voice: Path, tmp_path: Path):
-    for name in ("mels/audio.json", "train.txt", "val.txt"):
-        text = (corpus / name).read_text()
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(re.sub(r"\|durations/\S+?\|pitch_char/", "|pitch/", text))
-    (tmp_path / "pitch").mkdir()
-    for path in (corpus / "mels").glob("*.pt"):
-        mel = torch.load(path, weights_only=True).repeat_interleave(4, dim=1)  # frames for each symbol
-        torch.save(mel, tmp_path / "mels" / path.name)
-        torch.save(100 + torch.arange(mel.size(1)) % 50, tmp_path / "pitch" / path.name)
-    (tmp_path / "features.csv").write_text((corpus / "features.csv").read_text())
-    checkpoint = load_checkpoint(train_on(tmp_path, tmp_path / "out", "--learned-alignment", "--epochs", "2"))
-    weights = checkpoint.networks["fastpitch"]
-    assert weights["attention.key_proj.0.conv.weight"].size(1) == weights["encoder.word_emb.weight"].size(0)
-    with pytest.raises(CheckpointError, match="does not name its symbols"):
-        train_on(corpus, tmp_path / "other", "--from-checkpoint", str(voice))

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import norm
 
 from common.synthesis.command import Measurements
 from common.synthesis.synthesizer import BatchTimes
-from common.timing import timed
 
 BATCHES = [
     BatchTimes(n_utterances=4, n_tokens=400, n_frames=2000, n_samples=512000, generator=0.2, vocoder=0.5),
@@ -57,13 +55,3 @@ def test_a_stage_that_did_not_run_has_no_figures():
     given_mels = [BatchTimes(n_utterances=1, n_tokens=0, n_frames=30, n_samples=7680, generator=None, vocoder=0.1)]
     assert not any("generator" in name or name == "avg_latency" for name in summary(given_mels))
     assert summary([]) == {}
-
-
-def test_time_is_that_of_the_blocks_and_nothing_between_them(monkeypatch: pytest.MonkeyPatch):
-    clock = iter([10.0, 10.5, 90.0, 92.0])
-    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
-    seconds: list[float] = []
-    for _ in range(2):
-        with timed(torch.device("cpu"), seconds):
-            pass
-    assert seconds == [0.5, 2.0]

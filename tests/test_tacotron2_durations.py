@@ -129,7 +129,6 @@ def test_each_clip_is_teacher_forced_as_if_it_were_alone(corpus: Path, extract: 
     assert (corpus / "train.meta").read_text().splitlines()[0] == line
     table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.startswith("  ")}
     assert all(table[f"{folder}/"] == [str(N_CLIPS), "0"] for folder in FOLDERS)
-    assert "symbols of --input-type char --symbol-set english_basic --text-cleaners english_cleaners;" in out
 
 
 def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract: Extract):

@@ -11,15 +11,10 @@ from training_setup import set_up
 import inference
 import train
 from common.checkpoints.checkpoint import save_checkpoint
-from common.checkpoints.loading import open_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.errors import InputError
-from common.evaluation.items import EvaluationItem, read_items
-from common.evaluation.options import EvaluationOptions
-from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
-from common.text.front_end import TextFrontEnd
 from common.torch_file import load_tensor
 from scripts.datasets.embedded_corpus import make_corpus, normalize
 
@@ -94,17 +89,10 @@ def test_a_voice_of_phones_reads_text_as_its_speaker_does(voice: Path, old_voice
 
 
 def test_a_voice_of_phones_alone_says_what_makes_it_read_text(old_voice: Path, tmp_path: Path) -> None:
-    for text in ("The rain stopped.", "rain", "Der schöne Hund läuft.", "Привет мир", "$5", "3/4/2021"):
+    for text in ("rain", "Der schöne Hund läuft.", "$5"):
         with pytest.raises(InputError, match=r"looks like text.*\(.*phrases\.txt:1\); add --g2p espeak") as error:
             speak(old_voice, tmp_path, text)
         assert "--symbol-set" not in str(error.value) and "--unknown-symbols" not in str(error.value)
-
-
-def test_phones_are_no_spelling_and_refused_by_a_voice_that_reads_text(voice: Path, tmp_path: Path) -> None:
-    for phones in ("sil h ə l oʊ sil", "kæt", "h ɛ l p", "a", "k a t", "p l i z kæt dɒɡ"):
-        assert TextFrontEnd(TextConfig("phone", "ipa", ())).encode(phones)
-    with pytest.raises(InputError, match=r"looks like phones.*--g2p none.*--transcript-type phones.*curly braces"):
-        speak(voice, tmp_path, "sil h ə l oʊ sil")
 
 
 def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
@@ -134,15 +122,3 @@ def test_fine_tuning_on_another_language_asks_for_it(corpus: Path, voice: Path, 
         text_of_training(corpus, tmp_path, *options, lists="_german")
     text = text_of_training(corpus, tmp_path, *options, "--g2p-language", "de", lists="_german")
     assert (text.g2p_language, text.cleaners) == ("de", ())
-
-
-def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
-    def items(path: Path, text: str) -> list[EvaluationItem]:
-        (tmp_path / "list.txt").write_text(f"{text}\n")
-        voice = load_voice(open_checkpoint(path, model="FastPitch", ema=False), device="cpu")
-        return read_items(tmp_path / "list.txt", voice, EvaluationOptions())
-
-    (item,) = items(voice, SENTENCES[2])
-    assert item.words == SENTENCES[2]
-    with pytest.raises(InputError):  # phones alone, without a reader
-        items(old_voice, SENTENCES[2])

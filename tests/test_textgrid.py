@@ -70,8 +70,7 @@ def test_every_malformed_file_is_one_clear_line(folder: Path):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "newline"),
-    [("utf-16", "\n"), ("utf-16-be", "\r\n"), ("utf-8-sig", "\r"), ("utf-8", "\r\n"), ("latin-1", "\n")],
+    ("encoding", "newline"), [("utf-16", "\n"), ("utf-16-be", "\r\n"), ("utf-8-sig", "\r"), ("latin-1", "\n")]
 )
 def test_every_encoding_that_praat_reads_is_read(tmp_path: Path, encoding: str, newline: str):
     path, mark = tmp_path / "a.TextGrid", "\ufeff" if encoding == "utf-16-be" else ""
@@ -155,9 +154,6 @@ HEAD = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n2\n<exists>\n1
 WRONG_GRIDS = {
     "no quotes": (HEAD + '0\n1\nAA1\n1\n2\n"K"\n', "Found a number while looking for a string"),
     "backwards": (HEAD + '0\n1\n"AA1"\n2\n1\n"K"\n', "Wrong xmin 2 and xmax 1."),
-    "endless": (HEAD + '0\n1\n"AA1"\n1\ninf\n"K"\n', "Found a string while looking for a real number"),
-    "not a number": (HEAD + '0\nnan\n"AA1"\n1\n2\n"K"\n', "Found a string while looking for a real number"),
-    "another class": (HEAD.replace("TextGrid", "Pitch"), "not a readable TextGrid"),
     "a space in a phone": (HEAD + '0\n1\n"AH 0"\n1\n2\n"K"\n', "the phone 'AH 0' at 0 s is not one word"),
     "a bar in a phone": (HEAD + '0\n1\n"A|B"\n1\n2\n"K"\n', "the phone 'A|B' at 0 s is not one word"),
     "absent": (None, "no such TextGrid"),

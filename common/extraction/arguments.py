@@ -62,10 +62,9 @@ def _teachers() -> dict[str, ModelSpec]:
 
 
 def chosen_teacher(args: argparse.Namespace, options: ExtractionOptions) -> tuple[ModelSpec, Path] | None:
-    """The model that makes what ``options`` want of a teacher, and its checkpoint's path; None where they want nothing.
+    """The model that makes what ``options`` want of a teacher, and its checkpoint's path; None if they want nothing.
 
-    Raises:
-        OptionError: none is given, or several.
+    Raises OptionError if they want something and no teacher is given, or several.
     """
     given = [(spec, getattr(args, name)) for name, spec in _teachers().items() if getattr(args, name) is not None]
     if not options.taught:

@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -19,7 +18,7 @@ from common.checkpoints.command_line import check_ema
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.config import AudioConfig, differences
 from common.data.loader import batches_of, leave_to_the_parent, loader_processes
-from common.distributed import Ranks, own_cores
+from common.distributed import own_cores
 from common.errors import InputError, OptionError
 from common.extraction.features import Extraction, ExtractionPlan, load_item, with_durations, write_feature
 from common.extraction.options import ExtractionOptions
@@ -29,7 +28,6 @@ from common.progress import Progress, progress
 from common.registry import ModelSpec
 from common.synthesis.loading import with_front_end
 from common.synthesis.utterances import MelOutput
-from common.text.front_end import TextFrontEnd
 from common.text.options import TextOverrides
 from common.text.teacher import StoredTeacher
 
@@ -72,21 +70,18 @@ def read_in_batches(function: Callable, items: Sequence, batches: Sequence[list[
 
 
 def map_in_processes(
-    function: Callable[..., T], items: Sequence[Any], *, n_workers: int | None, desc: str, enabled: bool = True
+    function: Callable[..., T], items: Sequence[Any], *, n_workers: int | None, desc: str
 ) -> Iterator[T]:
     """Yield ``function(item)`` of every item, in their order, by so many processes with one torch thread each.
 
-    None is a process for each core. One does the work in this process. Progress is shown where it is ``enabled``. An
-    InputError of the function ends it.
+    None is a process for each core. One does the work in this process. An InputError of the function ends it.
     """
     n_workers = max(1, min(n_workers or own_cores(), len(items)))
     size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
     chunks = _cut(len(items), size)
     done = read_in_batches(function, items, chunks, n_workers=n_workers if n_workers > 1 else 0)
     with one_thread():  # also without workers: the same sums in the same order, whatever their number
-        for result in progress(
-            chain.from_iterable(done), total=len(items), desc=desc, unit="utterances", enabled=enabled
-        ):
+        for result in progress(chain.from_iterable(done), total=len(items), desc=desc, unit="utterances"):
             if isinstance(result, InputError):
                 raise result
             yield result
@@ -99,16 +94,16 @@ def _cut(n_items: int, size: int) -> list[list[int]]:
 
 @torch.inference_mode()
 def run_teacher(
-    items: Sequence[Extraction], plan: ExtractionPlan, *, teacher: TeacherModel, ranks: Ranks, desc: str
+    items: Sequence[Extraction], plan: ExtractionPlan, *, teacher: TeacherModel, device: torch.device | str, desc: str
 ) -> list[Extraction]:
     """Write what items lack of a teacher's features; all items, as far as made or refused."""
-    extractor, folders = MelExtractor(plan.audio).to(ranks.device), {*plan.options.taught}
+    extractor, folders = MelExtractor(plan.audio).to(device), {*plan.options.taught}
     lacking = [item for item in items if item.refusal is None and not folders <= {*item.kept}]
     lacking.sort(key=lambda item: item.n_samples)  # little padding
     batches, done = _cut(len(lacking), BATCH), {item.utterance.index: item for item in items}
     load = functools.partial(load_item, plan=plan)
     waves = read_in_batches(load, lacking, batches, n_workers=min(READERS, own_cores()))
-    bar: Progress[None] = progress(total=len(lacking), desc=desc, unit="utterances", enabled=ranks.is_main)
+    bar: Progress[None] = progress(total=len(lacking), desc=desc, unit="utterances")
     with bar:
         for batch, loaded in zip(batches, waves):
             good, mels = [], []
@@ -117,7 +112,7 @@ def run_teacher(
                     done[lacking[index].utterance.index] = replace(lacking[index], refusal=str(wave))
                 else:
                     good.append(lacking[index])
-                    mels.append(extractor(wave[None].to(ranks.device))[0])
+                    mels.append(extractor(wave[None].to(device))[0])
             if good:
                 output = teacher([torch.tensor(item.tokens) for item in good], mels)
                 done |= {item.utterance.index: _taught(item, row, output, plan) for row, item in enumerate(good)}
@@ -146,12 +141,7 @@ def _taught(item: Extraction, row: int, output: MelOutput, plan: ExtractionPlan)
 
 
 def open_teacher(spec: ModelSpec, path: Path, options: ExtractionOptions) -> LoadedCheckpoint:
-    """A teacher's checkpoint with the text front end of the options.
-
-    Raises:
-        CheckpointError: it is of another model, or lacks the weights that the options ask for.
-        OptionError: it is an exported file, or the text front end does not fit.
-    """
+    """Open a teacher's checkpoint with the text front end of the options; raises CheckpointError or OptionError."""
     loaded = open_checkpoint(path, model=spec.name, ema=options.ema)
     check_trained(loaded, ema=options.ema)
     return with_front_end(loaded, TextOverrides(symbol_set=options.symbol_set, text_cleaners=options.text_cleaners))
@@ -191,9 +181,3 @@ def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoi
         if lines := differences(audio, wanted, names=("options", str(teacher.path))):
             raise OptionError(f"the teacher makes other mel-spectrograms: {'; '.join(lines)}; leave these options out")
     return audio
-
-
-def warn_dropped(items: Sequence[Extraction], teacher: StoredTeacher) -> None:
-    """One warning line that counts the symbols of all transcripts that the teacher's symbol set lacks."""
-    front_end = TextFrontEnd(teacher.text, unknown_symbols=teacher.unknown_symbols)
-    front_end.warn_dropped(sum((item.dropped for item in items), Counter()))

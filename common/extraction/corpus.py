@@ -1,7 +1,6 @@
-"""A corpus through extract_mels.py: lists in, features, statistics and new lists out, over workers and ranks."""
+"""A corpus through extract_mels.py: lists in, features, statistics and new lists out, over workers."""
 
 import functools
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,18 +8,19 @@ from datetime import timedelta
 from pathlib import Path
 from signal import Signals
 
+import torch
+
 from common.audio.pitch import PitchStatistics, read_pitch_statistics, statistics
 from common.data.filelist import read_filelist
-from common.distributed import Ranks
 from common.errors import InputError
-from common.extraction.batches import TeacherModel, map_in_processes, run_teacher, warn_dropped
+from common.extraction.batches import TeacherModel, map_in_processes, run_teacher
 from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
 from common.extraction.folders import prepare_output_folders
 from common.extraction.options import FRAME_PITCH, ExtractionOptions
 from common.extraction.textgrid import UNKNOWN_WORD
 from common.files import check_output_file, write_json, write_text
-from common.pages.tables import Number, Row, text_table
-from common.text.options import written_options
+from common.pages.tables import Row, text_table
+from common.text.front_end import TextFrontEnd
 
 # a training list has one column of pitch: the first of these that was extracted
 PITCH_COLUMN = ("pitch_char", "pitch_trichar", "pitch_mel", FRAME_PITCH)
@@ -50,58 +50,31 @@ def read_lists(paths: Sequence[Path]) -> list[Utterance]:
     return utterances
 
 
-def _statistics_file(options: ExtractionOptions, kind: str, list_name: str) -> Path:
-    return options.dataset_path / f"{kind}_stats__{list_name}.json"
-
-
-def given_statistics(options: ExtractionOptions) -> tuple[dict[str, PitchStatistics], list[str]]:
-    """Kind of pitch -> the statistics that normalize it, where they are not taken from the first list; lines on them.
-
-    They are those of --pitch-mean-std-file, or of the one other list whose pitch was extracted before, unless the
-    first list has statistics of its own, which are taken anew.
-
-    Raises:
-        InputError: there are several of other lists.
-    """
-    if options.pitch_mean_std_file is not None:
-        return {kind: read_pitch_statistics(options.pitch_mean_std_file) for kind in options.pitch}, []
-    name, found, notes = options.wav_text_filelist[0].name, {}, []
-    for kind in options.pitch:
-        own = _statistics_file(options, kind, Path(name).stem)
-        others = sorted(options.dataset_path.glob(_statistics_file(options, kind, "*").name))
-        if not others or own in others:
-            continue
-        if len(others) > 1:
-            raise InputError(
-                f"{options.dataset_path}: has pitch statistics of {', '.join(one.name for one in others)}, not of "
-                f"{name}; give the training list's by --pitch-mean-std-file"
-            )
-        found[kind] = read_pitch_statistics(others[0])
-        note = f"{kind} is normalized by {others[0]}, of the list that was extracted before; to take the statistics of "
-        notes.append(f"{note}{name} instead, move that file away")
-    return found, notes
-
-
-def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None, ranks: Ranks) -> Report:
+def extract_corpus(
+    plan: ExtractionPlan, *, teacher: TeacherModel | None = None, device: torch.device | str = "cpu"
+) -> Report:
     """Check every utterance of the lists, extract what ``plan`` says, and write one meta file a list.
 
-    ``teacher`` is the plan's, on the device of ``ranks``. Each kind of pitch is normalized by the plan's statistics,
-    else by those of the first list, whose file is written. With several ranks each one takes every ``world_size``-th
-    utterance; what is written does not depend on their number, nor on that of the workers.
+    ``teacher`` is the plan's, on the ``device``. Each kind of pitch is normalized by --pitch-mean-std-file, else by the
+    statistics of the first list, whose file is written. What is written does not depend on the number of workers.
     """
     options = plan.options
-    every = ranks.gather(_open_corpus(plan) if ranks.is_main else [])[0]
-    parts = ranks.gather(_extract(every[ranks.rank :: ranks.world_size], plan, teacher, ranks))
-    items = sorted(itertools.chain(*parts), key=lambda item: item.utterance.index)
+    given = options.pitch_mean_std_file and read_pitch_statistics(options.pitch_mean_std_file)
+    work = functools.partial(map_in_processes, n_workers=options.num_workers)
+    items = list(work(functools.partial(attempt, plan=plan, function=prepare), _open_corpus(plan), desc="checking"))
+    if teacher is not None and plan.teacher is not None:  # first: pitch needs its durations
+        desc = f"{plan.teacher.model}, teacher-forced"
+        items = run_teacher(items, plan, teacher=teacher, device=device, desc=desc)
+        front_end = TextFrontEnd(plan.teacher.text, unknown_symbols=plan.teacher.unknown_symbols)
+        front_end.warn_dropped(sum((item.dropped for item in items), Counter()))
+    items = list(work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting"))
     good = [item for item in items if item.refusal is None]
-    own_statistics = _statistics(good, kinds=[kind for kind in options.pitch if kind not in plan.statistics])
+    own = _statistics(good, kinds=[] if given else options.pitch)
     if options.pitch:
-        names = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
-        write = functools.partial(normalize_pitch, plan=plan, by={**own_statistics, **plan.statistics})
-        n_workers, desc = options.num_workers, "normalizing pitch"
-        ranks.gather(list(map_in_processes(write, names, n_workers=n_workers, desc=desc, enabled=ranks.is_main)))
+        write = functools.partial(normalize_pitch, plan=plan, by=dict.fromkeys(options.pitch, given) if given else own)
+        list(work(write, [item.utterance.name for item in good], desc="normalizing pitch"))
     report = Report(
-        n_utterances=len(every),
+        n_utterances=len(items),
         speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate,
         made=Counter(folder for item in good for folder in (*item.made, *options.pitch)),
         kept=Counter(folder for item in good for folder in item.kept),
@@ -110,8 +83,7 @@ def extract_corpus(plan: ExtractionPlan, *, teacher: TeacherModel | None = None,
     if options.extract_durs_from_textgrids and options.input_type == "phone":
         counts = ((item.utterance.wav, item.text.split().count(UNKNOWN_WORD)) for item in good)
         report.unknown_words = [(wav, count) for wav, count in counts if count]
-    if ranks.is_main:
-        report.written = _write_statistics(options, own_statistics) + _write_meta_files(options, good)
+    report.written = _write_statistics(options, own) + _write_meta_files(options, good)
     return report
 
 
@@ -133,19 +105,6 @@ def _open_corpus(plan: ExtractionPlan) -> list[Extraction]:
     return items
 
 
-def _extract(
-    items: Sequence[Extraction], plan: ExtractionPlan, teacher: TeacherModel | None, ranks: Ranks
-) -> list[Extraction]:
-    """One rank's utterances, checked, with the features that do not depend on other ranks."""
-    work = functools.partial(map_in_processes, n_workers=plan.options.num_workers, enabled=ranks.is_main)
-    items = list(work(functools.partial(attempt, plan=plan, function=prepare), items, desc="checking"))
-    if teacher is not None and plan.teacher is not None:  # first: pitch needs its durations
-        desc = f"{plan.teacher.model}, teacher-forced"
-        items = run_teacher(items, plan, teacher=teacher, ranks=ranks, desc=desc)
-        warn_dropped(items, plan.teacher)
-    return list(work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting"))
-
-
 def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:
     """Statistics of these kinds of pitch over the first list."""
     training = [item for item in good if item.utterance.list_index == 0]
@@ -157,7 +116,7 @@ def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str
 def _write_statistics(options: ExtractionOptions, by: dict[str, PitchStatistics]) -> list[tuple[str, str]]:
     written = []
     for kind, values in by.items():
-        path = _statistics_file(options, kind, options.wav_text_filelist[0].stem)
+        path = options.dataset_path / f"{kind}_stats__{options.wav_text_filelist[0].stem}.json"
         write_json(path, {"mean": values.mean, "std": values.std})
         written.append((str(path), f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
     return written
@@ -186,8 +145,7 @@ def table(report: Report, folders: Sequence[str]) -> list[str]:
     duration = timedelta(seconds=round(report.speech_seconds))
     rows: list[Row] = [("features", "made", "already complete")]
     for folder in folders:
-        counts = (report.made[folder], report.kept[folder])
-        rows.append((f"{folder}/", *(Number(str(count), value=count) for count in counts)))
+        rows.append((f"{folder}/", str(report.made[folder]), str(report.kept[folder])))
     lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
     lines += [*text_table(rows), *text_table(report.written)]
     if found := report.unknown_words:
@@ -198,12 +156,4 @@ def table(report: Report, folders: Sequence[str]) -> list[str]:
     if report.refused:
         lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
         lines += text_table([("line", "reason"), *report.refused])
-    return lines
-
-
-def hints(plan: ExtractionPlan) -> list[str]:
-    """Lines that say with which options to train on what was made."""
-    lines = []
-    if plan.options.extract_durations and plan.teacher is not None:
-        lines.append(f"durations are of the symbols of {written_options(plan.teacher.text)}; train with these options")
     return lines

@@ -35,7 +35,6 @@ class ExtractionPlan:
     options: ExtractionOptions
     audio: AudioConfig
     teacher: StoredTeacher | None = None  # which makes the folders `ExtractionOptions.taught`
-    statistics: dict[str, PitchStatistics] = field(default_factory=dict)  # kind of pitch -> what normalizes it
 
     def path(self, folder: str, name: str) -> Path:
         """Where a feature of the utterance ``name`` lies."""

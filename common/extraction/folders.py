@@ -1,26 +1,20 @@
 """The settings and the model that features were made with, stored beside them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common.audio.options import ESTIMATORS, PITCH_KINDS, SETTINGS, read_audio_config
+from common.audio.options import PITCH_KINDS, SETTINGS, read_audio_config
 from common.config import to_plain
 from common.errors import InputError
 from common.extraction.features import ExtractionPlan, Utterance
 from common.extraction.options import FRAME_PITCH, HERTZ
 from common.files import read_json, write_json
-from common.text.teacher import TEACHER, read_teacher
-
-_READERS: dict[str, Callable[[Path], Any]] = {SETTINGS: read_audio_config, TEACHER: read_teacher}
+from common.text.teacher import TEACHER
 
 
 def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:
-    """Refuse to mix features of different settings in one folder; write the settings next to the features.
-
-    Raises:
-        InputError: a folder holds features of other settings or of another model.
-    """
+    """Write the settings next to the features; InputError if a folder has features of other settings or models."""
     options, dataset = plan.options, plan.options.dataset_path
     subfolders = sorted({PurePosixPath(utterance.name).parent for utterance in utterances} | {PurePosixPath()})
     folders = {dataset / name / sub: _settings(name, plan) for name in options.folders for sub in subfolders}
@@ -45,21 +39,16 @@ def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
 
 
 def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None:
-    """Refuse a folder that holds features, itself or below, unless the files ``settings`` beside them are the same.
-
-    Raises:
-        InputError: they say otherwise, or are not there.
-    """
+    """Raise InputError for a folder with features, itself or below, whose settings differ or are not there."""
     if next(folder.rglob("*.pt"), None) is None:
         return
     if not (folder / SETTINGS).is_file():
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
     wanted = {name: value for values in settings.values() for name, value in values.items()}
-    stored: dict[str, Any] = {"pitch_method": ESTIMATORS[0]}  # in older folders without a file of it
+    stored: dict[str, Any] = {}
     for path in (folder / file for file in settings if (folder / file).is_file()):
-        reader = _READERS.get(path.name)  # which knows older files
-        stored |= read_json(path) if reader is None else to_plain(reader(path))
-    stored["unknown_symbols"] = wanted.get("unknown_symbols")  # older folders do not say what became of them
+        stored |= to_plain(read_audio_config(path)) if path.name == SETTINGS else read_json(path)
+    stored["unknown_symbols"] = wanted.get("unknown_symbols")  # refused clips are listed, others are alike
     names = [name for name in ("model", *wanted) if stored.get(name) != wanted.get(name)]
     if names:
         names = ["model"] if "model" in names else names

@@ -125,8 +125,6 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
             raise OptionError(f"--trim-silence needs {grids}, and no {[*of_teacher, 'teacher'][0]}")
         if n_metas not in (0, len(self.wav_text_filelist)):
             raise OptionError(f"--output-meta-file: {n_metas} files for {len(self.wav_text_filelist)} lists")
-        if self.pitch_mean_std_file is not None and len(self.pitch) != 1:
-            raise OptionError("--pitch-mean-std-file: needs exactly one --extract-pitch-..., whose statistics they are")
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,7 @@ class ForcedClip:
 def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOptions, precision: Precision) -> Report:
     """Make the mels of all lists, or those before a signal that stops the run.
 
-    Raises:
-        InputError: a list cannot be read, two lines would write the same mel, or the folder holds other mels.
+    Raises InputError for a bad list, two lines that would write the same mel, or a folder with other mels.
     """
     check_trained(loaded, ema=options.ema)
     audio, text = loaded.checkpoint.audio, loaded.checkpoint.text
@@ -89,11 +88,7 @@ def _named_lists(prefix: Path, columns: str, checkpoint: Path) -> list[Path]:
     splits = ("train", "val", "test")
     train, *others = (prefix.with_name(f"{prefix.name}_{columns}_{split}_filelist.txt") for split in splits)
     if not train.is_file():
-        features = " FEATURES=false" if columns == "audio_text" else ""
-        raise InputError(
-            f"{train}: no such list, which {checkpoint} would be trained on; make it by "
-            f"NAME={prefix.name}{features} bash scripts/prepare_dataset.sh, or give --filelist"
-        )
+        raise InputError(f"{train}: no such list, as {checkpoint} needs; run scripts/prepare_dataset.sh")
     return [train, *(path for path in others if path.is_file())]
 
 

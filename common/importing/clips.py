@@ -1,6 +1,7 @@
-"""One recording becomes one clip: mono, at one sampling rate and loudness, without long silence at its ends."""
+"""A recording becomes a clip (mono, at one sampling rate and loudness, with little silence), or is cut into several."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,15 @@ import torch
 from common.audio.decoding import decode
 from common.audio.levels import CEILING, find_sound, measure_loudness
 from common.audio.wav import save_wav
-from common.errors import AudioError, OutputError
+from common.errors import AudioError, InputError, OutputError
+from common.importing import cutting
+from common.importing.cutting import AlignedClip, align_reading
+from common.importing.frames import RATE
 from common.importing.options import ImportOptions
+from common.importing.subtitles import split_sentences
 
 SHORTEST = 0.3  # s of sound
-LONGEST = 1800.0  # s that are read as a whole
+LONGEST = 1800.0  # s that are read before a recording is cut
 _FADE = 0.005  # s, where the sound is cut
 
 
@@ -23,7 +28,7 @@ _FADE = 0.005  # s, where the sound is cut
 class ImportedClip:
     """A recording, a part of a long reading, or a transcript, and what became of it: a row of import.tsv."""
 
-    source: str  # the recording, relative to the source folder, or the place of a transcript without one
+    source: str = ""  # the recording, relative to the source folder, or the place of a transcript without one
     part: str = ""  # of a reading: from and to which second, or which of the sentences that are not found
     clip: str = ""  # path in wavs/, without suffix
     state: str = "refused"  # or "imported", or "" if it is not yet made; "cut" of a recording that became several clips
@@ -40,17 +45,12 @@ class ImportedClip:
     gain: float = 0.0  # dB
     loudness: float = 0.0  # LUFS, of the clip
     confidence: float = 1.0  # that the transcript is what is said, where a recording was cut
-    text: str = ""  # the transcript, or with --text the path of it
+    text: str = ""  # the transcript
 
     @property
     def is_imported(self) -> bool:
         """Whether the clip is there."""
         return self.state == "imported"
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether it is imported, cut or refused."""
-        return self.state != ""
 
 
 def import_clip(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> ImportedClip | None:
@@ -66,10 +66,8 @@ def import_clip(row: ImportedClip, *, source: Path, target: Path, options: Impor
         for block in decoded.blocks:
             blocks.append(block)
             n_samples += len(block)
-            if n_samples > LONGEST * rate:
-                if options.cut_longer:
-                    return None
-                raise AudioError(f"longer than {LONGEST / 60:g} minutes; cut it (--cut-longer)")
+            if n_samples > LONGEST * rate and options.cut_longer:
+                return None
         wave = np.concatenate([np.zeros(0, np.float32), *blocks])
         row = replace(row, seconds_before=round(len(wave) / rate, 3))
         wave, facts = level_and_trim(wave, options)
@@ -112,3 +110,65 @@ def level_and_trim(wave: np.ndarray, options: ImportOptions) -> tuple[np.ndarray
         "loudness": before + gain,
     }
     return kept * np.float32(10 ** (gain / 20)), {name: round(value, 3) for name, value in facts.items()}
+
+
+def import_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
+    """Make a recording's clip, or cut it into several: their rows, as `import_clip` and `cut_recording` do."""
+    clip = import_clip(row, source=source, target=target, options=options)
+    return [clip] if clip is not None else cut_recording(row, source=source, target=target, options=options)
+
+
+def cut_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
+    """Cut a recording into clips; their rows, those of what does not match, and last its own, or why it is refused."""
+    recording = source / row.source
+    try:
+        blocks = decode(recording, sampling_rate=RATE).blocks
+        assert options.language is not None, "import_recordings has chosen one"
+        reading = align_reading(blocks, split_sentences(row.text), language=options.language)
+        rows = [*_import_clips(row, reading.clips, recording=recording, target=target, options=options)]
+    except OutputError:
+        raise
+    except (InputError, OSError) as error:
+        return [replace(row, state="refused", reason=str(error).removeprefix(f"{recording}: "))]
+    for clip in reading.odd_lengths:
+        lengths = f"{clip.end_s - clip.start_s:.1f} s, expected {cutting.SHORTEST:g} to {cutting.LONGEST:g}"
+        rows.append(ImportedClip(row.source, _part(clip.start_s, clip.end_s), reason=f"{lengths}: {clip.text}"))
+    for number, sentence in enumerate(reading.unmatched_text, 1):
+        rows.append(ImportedClip(row.source, f"text {number}", reason=f"not found in the recording: {sentence}"))
+    return [*rows, replace(row, state="cut")]
+
+
+def _import_clips(
+    row: ImportedClip, clips: Sequence[AlignedClip], *, recording: Path, target: Path, options: ImportOptions
+) -> Iterator[ImportedClip]:
+    """Write the clips of a recording that are certain, each as short recordings are; their rows."""
+    rate = options.sampling_rate
+    decoded = decode(recording, sampling_rate=rate)
+    wave = np.concatenate([np.zeros(0, np.float32), *decoded.blocks])
+    for number, clip in enumerate(clips, 1):
+        made = replace(
+            row,
+            part=_part(clip.start_s, clip.end_s),
+            clip=f"{row.clip}_{number:04d}",
+            state="imported",
+            sampling_rate=decoded.sampling_rate,
+            channels=decoded.n_channels,
+            seconds_before=round(clip.end_s - clip.start_s, 3),
+            confidence=round(clip.confidence, 3),
+            text=clip.text,
+        )
+        if clip.confidence < cutting.CONFIDENT:
+            yield replace(made, state="refused", reason=f"may not say: {clip.text}")
+            continue
+        try:
+            trimmed, facts = level_and_trim(wave[round(clip.start_s * rate) : round(clip.end_s * rate)], options)
+        except AudioError as error:
+            yield replace(made, state="refused", reason=str(error))
+            continue
+        path = target / "wavs" / f"{made.clip}.wav"
+        save_wav(path, torch.from_numpy(trimmed), sampling_rate=rate, durable=False)
+        yield replace(made, **facts)
+
+
+def _part(start_s: float, end_s: float) -> str:
+    return f"{start_s:.2f} to {end_s:.2f} s"

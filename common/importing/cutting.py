@@ -1,4 +1,4 @@
-"""Cut a long reading and its text into clips of 2 to 12 s, in pauses, and list the parts that do not match."""
+"""Cut a long reading and its text into clips of 2 to 12 s, in pauses, and list the sentences that are not found."""
 
 import difflib
 import itertools
@@ -36,12 +36,11 @@ class AlignedClip:
 
 @dataclass(frozen=True)
 class AlignedReading:
-    """The clips of a long reading, and the parts of its text and recording that do not match."""
+    """The clips of a long reading, and the sentences that are not found in it."""
 
     clips: tuple[AlignedClip, ...]
     odd_lengths: tuple[AlignedClip, ...]  # that are found, but too short or too long for a clip
     unmatched_text: tuple[str, ...]
-    unmatched_sound: tuple[tuple[float, float], ...]  # s
 
 
 Pause = tuple[float, float]  # s; of no length where there is none
@@ -58,17 +57,10 @@ class _Piece:
     ends_sentence: bool
 
 
-def align_reading(
-    blocks: Iterable[np.ndarray],
-    sentences: Sequence[str],
-    *,
-    language: str = "en-us",
-    windows_s: np.ndarray | None = None,
-) -> AlignedReading:
+def align_reading(blocks: Iterable[np.ndarray], sentences: Sequence[str], *, language: str = "en-us") -> AlignedReading:
     """Cut a reading, mono sound at `common.importing.frames.RATE` in blocks (T,), into clips with their text.
 
-    ``windows_s`` (sentences, 2) says from and before when each is read. Time and memory grow linearly. Raises
-    InputError.
+    Time and memory grow linearly. Raises InputError.
     """
     if not sentences:
         raise InputError("the text has no sentences")
@@ -77,15 +69,13 @@ def align_reading(
     if (sound := (~quiet).sum() / FRAME_RATE) < SHORTEST:
         raise InputError(f"the recording has {sound:.1f} s of sound, expected at least {SHORTEST:g}")
     read = get_cleaner("english_cleaners_v3") if language.split("-")[0] == "en" else str
-    matches = align(mels, [read(sentence) for sentence in sentences], language=language, windows_s=windows_s)
+    matches = align(mels, [read(sentence) for sentence in sentences], language=language)
     pauses = _Pauses(quiet)
     clips = [clip for run in _find_runs(matches, sentences, pauses) for clip in _join_pieces(run)]
     fitting = tuple(clip for clip in clips if SHORTEST <= clip.end_s - clip.start_s <= LONGEST)
     matched = {match.sentence for match in matches}
     left_out = tuple(sentence for number, sentence in enumerate(sentences) if number not in matched)
-    edges = [0.0, *(edge for clip in clips for edge in (clip.start_s, clip.end_s)), len(quiet) / FRAME_RATE]
-    between = ((start, end) for start, end in zip(edges[::2], edges[1::2]) if pauses.sound(start, end) > _LEAST_SOUND)
-    return AlignedReading(fitting, tuple(clip for clip in clips if clip not in fitting), left_out, tuple(between))
+    return AlignedReading(fitting, tuple(clip for clip in clips if clip not in fitting), left_out)
 
 
 class _Pauses:

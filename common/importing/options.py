@@ -36,13 +36,10 @@ class ImportOptions:
     columns: str | None = option(
         None, "of tables, - for one without meaning: path,speaker,text (default: by their headings, else by content)"
     )
-    text: Path | None = option(
-        None,
-        "what one long recording says, .txt or subtitles .srt or .vtt, to cut it into clips; or a folder with such a "
-        "file of each recording's name",
-    )
     cut_longer: float = option(
-        LONGEST_CLIP, "seconds beyond which a recording is cut at its sentences, as with --text; 0: never", least=0
+        LONGEST_CLIP,
+        "seconds of sound beyond which a recording is cut at the sentences of its transcript; 0: never",
+        least=0,
     )
     language: str | None = option(
         None, "of recordings to cut, any of eSpeak NG's: de, fr-fr, es (default: what the texts look like, else en-us)"

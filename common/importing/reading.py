@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -39,8 +40,7 @@ _WINDOW = 15  # steps whose mean cost says how well the words in it fit
 _DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost that has confidence 1/2; of a logistic function
 
 
-@dataclass(frozen=True)
-class _Weights:
+class _Weights(NamedTuple):
     """Costs of a path where it does not follow the text, in standard deviations (see above)."""
 
     unmatched: float  # a step between two sentences that is not quiet
@@ -94,20 +94,11 @@ class _TextColumns:
     sentence: np.ndarray  # (J,) of the column; between two sentences -1
     word: np.ndarray  # (J,) of the column; of one without sound the word that follows
     between: np.ndarray  # (J,) bool: no sound
-    windows: np.ndarray | None  # (sentences, 2), first step and the step after the last, where subtitles say them
 
     @property
     def is_gap(self) -> np.ndarray:
         """The columns between two sentences, before the first and after the last one (J,) bool."""
         return self.sentence < 0
-
-    def band_centers(self, n_steps: int) -> np.ndarray:
-        """The column in the middle of each step's band (T,): on the diagonal, or as the sentences' windows say."""
-        steps = np.arange(n_steps)
-        if self.windows is None:
-            return steps * len(self.sentence) // n_steps
-        gaps = np.flatnonzero(self.is_gap)
-        return np.interp(steps, self.windows.mean(axis=1), (gaps[:-1] + gaps[1:]) / 2).astype(np.int64)
 
 
 def _mean_over_steps(frames: np.ndarray) -> np.ndarray:
@@ -116,9 +107,7 @@ def _mean_over_steps(frames: np.ndarray) -> np.ndarray:
     return frames[: n_steps * _STEP].reshape(n_steps, _STEP, -1).mean(axis=1)
 
 
-def _text_columns(
-    spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray], windows: np.ndarray | None
-) -> _TextColumns:
+def _text_columns(spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray]) -> _TextColumns:
     """The columns of sentences; ``features`` are the frames (F, d) of each."""
     silent = np.full(features[0].shape[1], np.nan)
     columns = [(silent, -1, 0)]  # features, sentence, word
@@ -133,7 +122,7 @@ def _text_columns(
         columns.append((silent, -1, 0))
     table = np.stack([row for row, _, _ in columns]).astype(np.float32)
     sentences, words = np.array([column[1:] for column in columns]).T
-    return _TextColumns(np.nan_to_num(table), sentences, words, np.isnan(table[:, 0]), windows)
+    return _TextColumns(np.nan_to_num(table), sentences, words, np.isnan(table[:, 0]))
 
 
 class _Costs:
@@ -151,18 +140,14 @@ class _Costs:
         self._x, self._y, self._quiet = sound.features, text.features, sound.quiet
         self._squares = np.square(text.features).sum(axis=1)
         self._gaps, self._between_words = text.is_gap, text.between & ~text.is_gap
-        self._windows = None if text.windows is None else text.windows[text.sentence]
         self._gap_costs = np.where(sound.quiet, _PAUSE, weights.unmatched).astype(np.float32)
         self._word_costs = np.where(sound.quiet, _PAUSE, -weights.unmatched).astype(np.float32)
 
     def block(self, steps: slice, columns: slice) -> np.ndarray:
-        """The costs (steps, columns) float32 of a part of the matrix; infinite outside a sentence's window."""
+        """The costs (steps, columns) float32 of a part of the matrix."""
         table = self._squares[columns] - 2 * self._x[steps] @ self._y[columns].T
         table = (table - self._mean[steps, None]) / self._spread
         table[self._quiet[steps]] = _QUIET_SOUND
-        if self._windows is not None:
-            at, (earliest, latest) = np.arange(steps.start, steps.stop)[:, None], self._windows[columns].T
-            table[(at < earliest) | (at >= latest)] = np.inf
         table[:, self._gaps[columns]] = self._gap_costs[steps, None]
         table[:, self._between_words[columns]] = self._word_costs[steps, None]
         return table
@@ -178,7 +163,7 @@ def _find_path(costs: _Costs, text: _TextColumns, *, n_steps: int, jump: float) 
     """The cheapest path: the column of each step (T,)."""
     n_columns = len(text.features)
     width = min(2 * _BAND, n_columns)
-    starts = np.clip(text.band_centers(n_steps) - _BAND, 0, n_columns - width)
+    starts = np.clip(np.arange(n_steps) * n_columns // n_steps - _BAND, 0, n_columns - width)  # about the diagonal
     is_gap = text.is_gap
     staying = np.where(text.between, 0, _UNEVEN).astype(np.float32)
     codes = np.zeros((n_steps, width), np.uint8)
@@ -256,18 +241,15 @@ def _adapt_to_reader(sound: _ReadingSteps, text: _TextColumns, path: np.ndarray)
     )
 
 
-def align(
-    mels: np.ndarray, sentences: Sequence[str], *, language: str, windows_s: np.ndarray | None
-) -> list[AlignedSentence]:
+def align(mels: np.ndarray, sentences: Sequence[str], *, language: str) -> list[AlignedSentence]:
     """Find the sentences in a reading's `log_mels` (F, 40), in the order of the reading; raises InputError."""
-    windows = None if windows_s is None else windows_s * _STEP_RATE
     lengths = [Speaker(language).speak(sentence).duration_s for sentence in sentences]
     pace = float(np.clip(sum(lengths) * FRAME_RATE / (~quiet_frames(mels)).sum(), *_PACES))
-    first = _FirstPath(mels, sentences, language, windows, pace)
+    first = _FirstPath(mels, sentences, language, pace)
     if abs(pace - 1) > _SAME_PACE:  # or much of the text or of the recording is missing
-        first = min(first, _FirstPath(mels, sentences, language, windows, 1.0), key=lambda one: one.cost)
+        first = min(first, _FirstPath(mels, sentences, language, 1.0), key=lambda one: one.cost)
     if abs(first.measured_pace / first.pace - 1) > _SAME_PACE:
-        first = _FirstPath(mels, sentences, language, windows, float(np.clip(first.measured_pace, *_PACES)))
+        first = _FirstPath(mels, sentences, language, float(np.clip(first.measured_pace, *_PACES)))
     sound, text, path, costs = first.sound, first.text, first.path, first.costs
     for _ in range(_ROUNDS):
         if (~text.between[path] & ~sound.quiet).any():
@@ -279,14 +261,12 @@ def align(
 class _FirstPath:
     """The path that is found before the reader's voice is known, with the text spoken at some pace."""
 
-    def __init__(
-        self, mels: np.ndarray, sentences: Sequence[str], language: str, windows: np.ndarray | None, pace: float
-    ) -> None:
+    def __init__(self, mels: np.ndarray, sentences: Sequence[str], language: str, pace: float) -> None:
         """``pace`` is how many times as fast as usual eSpeak NG speaks."""
         speaker = Speaker(language, words_per_minute=round(_WORDS_PER_MINUTE * pace))
         self.pace = pace
         self.spoken = [speaker.speak(sentence) for sentence in sentences]
-        self.sound, self.text = _prepare_features(mels, self.spoken, windows)
+        self.sound, self.text = _prepare_features(mels, self.spoken)
         self.costs = _Costs(self.sound, self.text, _FIRST)
         self.path = _find_path(self.costs, self.text, n_steps=len(self.sound.features), jump=_FIRST.jump)
         self.cost = float(self.costs.on_path(self.path, self.text).mean())
@@ -302,9 +282,7 @@ class _FirstPath:
         return float(np.median(n_columns[found] / n_steps[found])) if found.any() else 1.0
 
 
-def _prepare_features(
-    mels: np.ndarray, spoken: Sequence[EspeakSpeech], windows: np.ndarray | None
-) -> tuple[_ReadingSteps, _TextColumns]:
+def _prepare_features(mels: np.ndarray, spoken: Sequence[EspeakSpeech]) -> tuple[_ReadingSteps, _TextColumns]:
     """Features of the reading and of what eSpeak NG says, as alike as level, microphone and noise can be made."""
     said = [log_mels([speech.wave]) for speech in spoken]
     centered, centered_text = subtract_mean(mels), subtract_mean(np.concatenate(said))
@@ -315,7 +293,7 @@ def _prepare_features(
     text /= text.std(axis=0)
     ends = np.cumsum([len(mel) for mel in said])
     quiet = _mean_over_steps(quiet_frames(mels)[:, None].astype(np.float32))[:, 0] > _MOSTLY
-    columns = _text_columns(spoken, np.split(text, ends[:-1]), windows)
+    columns = _text_columns(spoken, np.split(text, ends[:-1]))
     return _ReadingSteps(_mean_over_steps(read).astype(np.float32), quiet), columns
 
 

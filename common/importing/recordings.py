@@ -19,18 +19,15 @@ def files_below(source: Path) -> tuple[list[PurePosixPath], dict[str, str]]:
     """All files below a folder but hidden ones, relative to it, and why others cannot be read."""
     names: list[PurePosixPath] = []
     errors: list[OSError] = []
-    seen, waiting = {*source.resolve().parents}, [source]
-    for start in waiting:  # links come last: what they lead to may have a name of its own here
-        for folder, folders, files in os.walk(start, onerror=errors.append):
-            real, inner = Path(os.path.realpath(folder)), PurePosixPath(Path(folder).relative_to(source).as_posix())
-            if real in seen:
-                folders.clear()
-                continue
-            seen.add(real)
-            folders[:] = sorted(name for name in folders if not name.startswith((".", "__MACOSX")))
-            links = [Path(folder, name) for name in folders if Path(folder, name).is_symlink()]
-            waiting += [link for link in links if Path(os.path.realpath(link)) not in real.parents]
-            names += [inner / name for name in files if name[0] != "." and Path(folder, name).is_file()]
+    seen = {*source.resolve().parents}  # links may lead upwards or in circles
+    for folder, folders, files in os.walk(source, onerror=errors.append, followlinks=True):
+        real, inner = Path(os.path.realpath(folder)), PurePosixPath(Path(folder).relative_to(source).as_posix())
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__MACOSX")))
+        names += [inner / name for name in files if name[0] != "." and Path(folder, name).is_file()]
     bad = [f"{str(name)!a}" for name in names if not str(name).isprintable()]
     left = dict.fromkeys(bad, "a name of other than printable UTF-8 characters; rename the file")
     left |= {f"{error.filename!a}": f"cannot be read ({error.strerror})" for error in errors}

@@ -15,15 +15,17 @@ from common.audio.levels import loudness_meter
 from common.data.loader import end_loader_processes
 from common.errors import InputError, OptionError
 from common.extraction.batches import map_in_processes
-from common.files import check_file, make_folder, read_lines, write_text, writing
+from common.files import make_folder, read_lines, write_text, writing
 from common.importing.advice import long_clips
-from common.importing.chapters import choose_language, import_recording, match_readings
-from common.importing.clips import ImportedClip
+from common.importing.clips import ImportedClip, import_recording
 from common.importing.options import SPEAKERS, TABLE, ImportOptions
 from common.importing.recordings import clip_names, files_below, first_folders, speakers_of, without_number
 from common.importing.transcripts import Transcript, match_transcripts
 from common.pages.tables import text_table
 from common.signals import ended_by
+from common.text.config import TextConfig
+from common.text.languages import guess_language
+from common.text.options import check_language_tag
 
 METADATA = "metadata.csv"
 _MOST_SHOWN = 10  # refusals on the terminal
@@ -32,26 +34,23 @@ _MOST_SHOWN = 10  # refusals on the terminal
 def import_recordings(source: Path, target: Path, options: ImportOptions) -> int:
     """Make a corpus of the recordings in ``source`` in the folder ``target``; the exit status, 1 where no clip is made.
 
-    With ``options.text`` they are long readings to cut. Clips of an earlier run are kept where nothing they depend on
-    has changed, and those that are finished when a signal ends the run. Raises InputError and OptionError.
+    Clips of an earlier run are kept where nothing they depend on has changed, and those that are finished when a signal
+    ends the run. Raises InputError and OptionError.
     """
-    folder = _check_folders(source, target, is_reading=options.text is not None)
-    if options.text is None:
-        files, unread = files_below(source)
-        matched, left = match_transcripts(source, files, options.columns)
-        left |= unread
-    else:
-        matched, left = match_readings(source, options.text)
-    options = replace(options, language=choose_language(options, matched))
-    rows = _rows_of(folder, matched, options)
+    _check_folders(source, target)
+    files, unread = files_below(source)
+    matched, left = match_transcripts(source, files, options.columns)
+    left |= unread
+    options = replace(options, language=_choose_language(options, matched))
+    rows = _rows_of(source, matched, options)
     earlier = _read_table(target / TABLE)
-    _check_target(target, rows, earlier)
+    _check_target(target, earlier)
     done = _keep_clips(earlier, rows, target)
     n_kept = sum(row.is_imported for row in chain(*done.values()))
     make_folder(target / "wavs")
     jobs = [row for row in rows if row.source not in done and not row.reason]
     _write_table(target / TABLE, [*chain(*done.values()), *jobs])  # jobs: what a run that is killed may leave
-    work = partial(import_recording, source=folder.resolve(), target=target.resolve(), options=options)
+    work = partial(import_recording, source=source.resolve(), target=target.resolve(), options=options)
     stop = _work_on(jobs, work, done, table=target / TABLE, options=options)
     _remove_clips([job for job in jobs if job.source not in done], target, kept=done)
     done |= {row.source: [row] for row in rows if row.reason}
@@ -59,14 +58,21 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
     results += [ImportedClip(name, reason=reason) for name, reason in left.items()]
     _write_corpus(target, [row for row in results if row.is_imported])
     _write_table(target / TABLE, results)
-    if source != folder and results and results[-1].source == source.name and results[-1].reason:
-        raise InputError(f"{source}: {results[-1].reason}")
     print(*_summary(results, n_recordings=len(rows), n_kept=n_kept, target=target, options=options), sep="\n")
     if stop is not None:
         message, status = ended_by(stop)
         print(f"{message}, {len(rows) - len(done)} recordings are left; the same command resumes")
         return status
     return int(not any(row.is_imported for row in results))
+
+
+def _choose_language(options: ImportOptions, matched: Sequence[Transcript]) -> str:
+    """The language of what is cut: the one that is asked for, else what the texts look like; or OptionError."""
+    if options.language is not None:
+        check_language_tag(options.language, option="--language")
+        return options.language
+    found = guess_language(one.text for one in matched)
+    return TextConfig.g2p_language if found in ("", "en") else found
 
 
 def _work_on(
@@ -78,8 +84,6 @@ def _work_on(
     options: ImportOptions,
 ) -> KeyboardInterrupt | None:
     """Add the rows of each job to ``done`` and to the table as soon as it is finished; the signal that ended it."""
-    if not jobs:
-        return None
     loudness_meter(options.sampling_rate)
     try:
         with table.open("a", encoding="utf-8", newline="") as journal:
@@ -94,33 +98,25 @@ def _work_on(
     return None
 
 
-def _check_folders(source: Path, target: Path, *, is_reading: bool) -> Path:
-    """The folder of the recordings, which ``target`` does not overlap."""
-    folder = source
-    if is_reading and not source.is_dir():
-        check_file(source, kind="recording")
-        folder = source.parent
-    elif not source.is_dir():
-        found = "a file; to cut one long recording give its --text" if source.exists() else "no such folder"
-        raise InputError(f"{source}: {found}; expected a folder with recordings and transcripts")
-    elif source.resolve() in target.resolve().parents:
+def _check_folders(source: Path, target: Path) -> None:
+    """Refuse a source that is no folder, and a target that overlaps it or that another program made."""
+    if not source.is_dir():
+        raise InputError(f"{source}: no such folder; expected a folder with recordings and transcripts")
+    if source.resolve() in target.resolve().parents:
         raise OptionError(f"{target}: lies in {source}, which is not to be changed; name another folder")
-    wavs, start = (target / "wavs").resolve(), folder.resolve()
+    wavs, start = (target / "wavs").resolve(), source.resolve()
     if target.resolve() == start or wavs == start or wavs in start.parents:
         raise OptionError(f"{target}: would overwrite the recordings; name another folder")
     if any((target / name).exists() for name in (METADATA, SPEAKERS)) and not (target / TABLE).exists():
         raise OptionError(f"{target}: holds a corpus that this command did not make; name another folder")
-    return folder
 
 
-def _check_target(target: Path, rows: Sequence[ImportedClip], earlier: Sequence[ImportedClip]) -> None:
-    """Refuse, by an OptionError, to write through a link, or over a file that no ``earlier`` run made."""
-    wavs, wanted, made = target / "wavs", {row.clip.lower() for row in rows}, _Made(earlier)
+def _check_target(target: Path, earlier: Sequence[ImportedClip]) -> None:
+    """Refuse, by an OptionError, a folder with links, or with clips that no ``earlier`` run made."""
+    wavs, made = target / "wavs", _Made(earlier)
     for path in (wavs, *wavs.rglob("*"), *(target / name for name in (METADATA, SPEAKERS, TABLE))):
         name = path.with_suffix("").as_posix().removeprefix(f"{wavs.as_posix()}/")
-        if path.is_symlink():
-            raise OptionError(f"{path}: a link, through which nothing is written; remove it, or name another folder")
-        if {name.lower(), without_number(name.lower())} & wanted and path.suffix == ".wav" and name not in made:
+        if path.is_symlink() or (path.suffix == ".wav" and name not in made):
             raise OptionError(f"{path}: was not made by this command; move it, or name another folder")
 
 
@@ -133,19 +129,9 @@ def _rows_of(source: Path, matched: Sequence[Transcript], options: ImportOptions
     names = clip_names(recordings, speakers_of(recordings, said, how)) if matched else []
     rows = []
     for one, name in zip(matched, names):
-        about, settings = (source / one.clip).stat(), options.of_clips
-        if options.text is not None:
-            text = Path(one.text).stat()
-            settings += f", text of {text.st_size} bytes, {text.st_mtime_ns} ns"
-        row = ImportedClip(
-            one.clip,
-            clip=name,
-            state="",
-            size=about.st_size,
-            modified=about.st_mtime_ns,
-            settings=settings,
-            text=one.text,
-        )
+        about = (source / one.clip).stat()
+        row = ImportedClip(one.clip, clip=name, state="", size=about.st_size, modified=about.st_mtime_ns)
+        row = replace(row, settings=options.of_clips, text=one.text)
         rows.append(row if one.text else replace(row, state="refused", reason=f"the transcript is empty ({one.where})"))
     return rows
 
@@ -160,7 +146,7 @@ def _keep_clips(
         by_source[row.source].append(row)
     kept, wavs = {}, target / "wavs"
     for source, found in by_source.items():
-        now, finished = wanted.get(source), [row for row in found if row.is_finished]
+        now, finished = wanted.get(source), [row for row in found if row.state]
         is_whole = now and any(_made_alike(row, now) for row in finished if not row.part and not row.reason)
         if now and is_whole and all((wavs / f"{row.clip}.wav").is_file() for row in finished if row.is_imported):
             kept[source] = [row if row.part else replace(row, text=now.text) for row in finished]
@@ -172,7 +158,7 @@ class _Made:
     """The names of the clips that rows say are made, or that a stopped run may have made."""
 
     def __init__(self, rows: Sequence[ImportedClip]) -> None:
-        self._unfinished = {row.clip for row in rows if not row.is_finished}
+        self._unfinished = {row.clip for row in rows if not row.state}
         self._names = {row.clip for row in rows if row.is_imported} | self._unfinished
 
     def __contains__(self, name: str) -> bool:
@@ -209,9 +195,7 @@ def _read_table(path: Path) -> list[ImportedClip]:
     """The rows that an earlier run wrote; one that a kill has cut is left out, and so are those of other versions."""
     if not path.is_file():
         return []
-    kinds: dict[str, Any] = {
-        one.name: type(one.default) if one.name != "source" else str for one in fields(ImportedClip)
-    }
+    kinds: dict[str, Any] = {one.name: type(one.default) for one in fields(ImportedClip)}
     heading, *lines = (line.split("\t") for line in read_lines(path))
     rows = []
     for values in lines if heading == [*kinds] else ():
@@ -238,25 +222,16 @@ def _summary(
     bad = [row for row in results if row.state == "refused"]
     seconds = sum(row.seconds for row in good)
     rates = Counter(row.sampling_rate for row in good if row.sampling_rate != options.sampling_rate)
-    cut = [row.cut_at_start + row.cut_at_end for row in good]
-    gains = sorted(row.gain for row in good) or [0.0]
     speakers = {row.clip.split("/")[0] for row in good if "/" in row.clip}
     folders = {*first_folders([PurePosixPath(row.source) for row in good])} - {None}
     hint = f"; by --speakers folders {len(folders)}" if len(folders) > 1 and options.speakers == "auto" else ""
-    limited = sum(row.loudness < options.loudness - 0.1 for row in good)
     rows = [
         ("clips", f"{len(good)}, {seconds / 3600:.2f} h, {n_kept} of them kept from an earlier run"),
         ("speakers", f"{len(speakers)}" if speakers else f"1{hint}"),
         ("resampled", ", ".join(f"{count} from {rate} Hz" for rate, count in rates.most_common()) or "none"),
-        ("mixed down", f"{sum(row.channels > 1 for row in good)}"),
-        ("silence cut", f"{sum(cut):.1f} s, from {sum(one >= 0.01 for one in cut)} clips"),
-        ("gain", f"{gains[0]:+.1f} to {gains[-1]:+.1f} dB, {limited} limited by peaks"),
+        ("cut", f"{sum(row.state == 'cut' for row in results)} recordings, by texts in language {options.language}"),
     ]
-    if n_cut := sum(row.state == "cut" for row in results):
-        rows.append(("cut", f"{n_cut} recordings into several clips, by their texts in language {options.language}"))
     lines = [f"{target}: {len(good)} clips of {n_recordings} recordings with texts", *text_table(rows)]
-    if dull := sum(count for rate, count in rates.items() if rate < options.sampling_rate):
-        lines.append(f"note: {dull} recordings have a lower sampling rate; their clips lack the high sounds")
     if long := long_clips({row.clip: row.seconds for row in good}):
         lines.append(f"note: {long}")
     if bad:

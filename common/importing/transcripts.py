@@ -15,6 +15,7 @@ from common.files import read_lines, read_text
 from common.importing.columns import OTHER, guess_columns
 from common.importing.options import SUFFIXES, TABLE
 from common.importing.recordings import RecordingIndex, without_suffix
+from common.importing.subtitles import SUBTITLES, read_subtitles
 
 # Names of columns, and of fields of JSON; of several texts the first of these is taken that is not empty.
 _CLIP = (
@@ -28,12 +29,12 @@ _TEXT = (
 _CLIP_NAMES, _TEXT_NAMES = {*_CLIP}, {*_TEXT}
 _SPEAKER = ("speaker", "speaker_name", "speaker_id", "client_id", "spk")
 _NOT_READ = ("invalidated.tsv", "other.tsv", "reported.tsv", TABLE)  # Common Voice's are not validated
-_TIME_MARKS = re.compile(r"(\s*(\d+[.,]\d+\s+\d+[.,]\d+|\d+\s+\d{4,})(\s.*)?(\n|$))+")  # labels: Audacity's, HTK's
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _UNFIT = re.compile(r"[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # control characters and halves of characters
 _SEPARATORS = "|\t;,:"
 _UNCLOSED = '"'  # marks a row with a quote that is not closed
 _TABLES = (".csv", ".tsv", ".txt", ".list", ".lst")
+_OWN = (".normalized.txt", ".txt", ".lab", *SUBTITLES)  # suffixes of files with one transcript, the best first
 
 
 class Transcript(NamedTuple):
@@ -264,12 +265,12 @@ def _parse(text: str) -> Any:
 
 
 def _own_files(about: _Source) -> Iterator[_Reading]:
-    """Files of one transcript each: ``a.normalized.txt``, ``a.txt``, ``a.lab``, the first of these that there is."""
-    texts = [one for one in about.files if one.suffix.lower() in (".txt", ".lab")]
+    """Files of one transcript each: the first of a clip's ``_OWN`` files."""
     best: dict[PurePosixPath, PurePosixPath] = {}  # path without suffixes -> file
-    for path in sorted(texts, key=lambda one: (not one.name.endswith(".normalized.txt"), one.suffix.lower() == ".lab")):
-        if not path.name.endswith((".trans.txt", ".original.txt")):
-            best.setdefault(_clip_of_text(path), path)
+    for suffix in _OWN:
+        for path in (one for one in about.files if one.name.lower().endswith(suffix)):
+            if not path.name.endswith((".trans.txt", ".original.txt")):
+                best.setdefault(_clip_of_text(path), path)
     folders = {clip.parent for clip in best if about.index.find(str(clip))[0]}
     for clip, path in sorted(best.items()):
         if clip.parent in folders:
@@ -290,12 +291,10 @@ def _read_own_file(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
         if not _is_list(about.folder / path, index):
             yield Transcript(str(clip), "", None, str(path))
         return
+    read = read_subtitles if path.suffix.lower() in SUBTITLES else read_text
     try:
-        text = read_text(about.folder / path)
-    except InputError as error:  # other bytes than UTF-8
-        index.explain(recording, str(error))
-        return
-    if _TIME_MARKS.fullmatch(text):
-        index.explain(recording, f"{path} holds time marks, no transcript")
+        text = read(about.folder / path)
+    except InputError as error:  # bytes that aren't UTF-8, or times that can't be read
+        index.explain(recording, str(error).removeprefix(f"{about.folder}/"))
     else:
         yield Transcript(str(clip), text, None, str(path))

@@ -124,11 +124,10 @@ def _load(
         path=generator.path,
     )
     lexicon = None if front_end.lexicon is None else read_lexicon(front_end.lexicon, stored.text)
-    unknown, read_emoji = front_end.unknown_symbols, front_end.read_emoji
     return Voice(
         spec=spec,
         synthesizer=synthesizer,
-        front_end=TextFrontEnd(stored.text, unknown_symbols=unknown, lexicon=lexicon, read_emoji=read_emoji),
+        front_end=TextFrontEnd(stored.text, unknown_symbols=front_end.unknown_symbols, lexicon=lexicon),
         n_speakers=getattr(config, "n_speakers", 1),
         speaker=speaking.speaker,
         plain=speaking.plain,

@@ -104,7 +104,7 @@ class Library:
 
     def ask(self, function: str, text: str, speaker: "Speaker") -> dict[str, Any]:
         """What `espeak_process` answers about a text; InputError where it crashes, or lacks the language."""
-        settings = (speaker.voice, speaker.words_per_minute, speaker.pitch, speaker.pitch_range)
+        settings = (speaker.voice, speaker.words_per_minute, speaker.pitch)
         with self._lock:
             if self._process.poll() is not None:
                 self._start()
@@ -141,7 +141,6 @@ class Speaker:
     voice: str = "en-us"  # a language tag of eSpeak NG
     words_per_minute: int = 150
     pitch: int = 50  # 0 to 99; 50 is the voice's own
-    pitch_range: int = 50  # 0 to 99; 0 is a monotone
     edge_s: float = 0.1  # s of silence before the first and after the last phone
     marked: bool = False  # phones are symbols of the set `espeak`, with stress, boundaries and marks, not of `ipa`
 

@@ -1,7 +1,7 @@
 """eSpeak NG's library in a separate process: ``python -I espeak_process.py LIBRARY DATA``; it needs no other file.
 
 The first line on standard output is the sampling rate. Then every line on standard input is a request in JSON,
-``[function, text, voice, words_per_minute, pitch, pitch_range]``, which a line of JSON answers. Samples depend on these
+``[function, text, voice, words_per_minute, pitch]``, which a line of JSON answers. Samples depend on these
 alone: the voice's flutter and roughness, whose phases continue from one utterance to the next, are off.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 _SYNCHRONOUS = 2
 _PHONEME_EVENTS, _PHONEME_IPA, _DONT_EXIT = 0x1, 0x2, 0x8000
 _UTF8, _PHONEMES, _END_PAUSE = 0x1, 0x100, 0x1000
-_RATE, _PITCH, _RANGE = 1, 3, 4
+_RATE, _PITCH = 1, 3
 _EVENT_WORD, _EVENT_PHONEME = 1, 7
 _UTF8_TEXT, _NAMES_IPA = 0x1, 0x2  # of espeak_TextToPhonemes
 _BETWEEN = "|"  # between the names of phones
@@ -77,7 +77,7 @@ class _Espeak:
         self._reads_phones = False
 
     def set(self, *settings: Any) -> None:
-        """Use a voice (a language tag), words a minute, pitch and its range; raises ValueError for an unknown voice."""
+        """Use a voice (a language tag), words a minute and pitch; raises ValueError for an unknown voice."""
         if settings == self._settings:
             return
         voice, *parameters = settings
@@ -90,7 +90,7 @@ class _Espeak:
             os.chdir(self._data.parent)
             if status != 0:
                 raise ValueError(f"eSpeak NG cannot use its voice {voice!r}; reinstall espeakng-loader")
-        for parameter, value in zip((_RATE, _PITCH, _RANGE), parameters):
+        for parameter, value in zip((_RATE, _PITCH), parameters):
             self._library.espeak_SetParameter(parameter, value, 0)
         self._settings = settings
 
@@ -100,14 +100,9 @@ class _Espeak:
         for _, tags, definition in voice_definitions(self._data):
             definitions = dict.fromkeys(tags, definition) | definitions
         if voice.lower() not in definitions:
-            wanted, tags = voice.lower(), sorted(definitions)
-            named = re.compile(rf"^name\s+{re.escape(wanted)}\b", re.IGNORECASE | re.MULTILINE)
-            near = [tag for tag in tags if tag.split("-")[0] == wanted.split("-")[0]]
-            near = near or [tag for tag in tags if named.search(definitions[tag])]
-            near = near or [tag for tag in tags if tag[:1] == wanted[:1] and "-" not in tag]
-            raise ValueError(
-                f"eSpeak NG has no voice {voice[:20]!r}; it has {', '.join(near or ['en-us', 'de', '...'])}"
-            )
+            near = [tag for tag in sorted(definitions) if tag[:2] == voice.lower()[:2]]
+            known = ", ".join(near or ["en-us", "de", "fr-fr", "..."])
+            raise ValueError(f"eSpeak NG has no voice {voice[:20]!r}; it has {known}")
         return definitions[voice.lower()]
 
     def say(self, text: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import ENGLISH_V3, PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner, unread_by
 from common.text.config import TextConfig
-from common.text.emoji import EMOJI, name_emoji
 from common.text.g2p import BETWEEN, SpokenSymbol, is_named, sounds_of_text
 from common.text.heteronyms import with_espeak_phones
 from common.text.input_checks import check_kind, check_length, check_markup, describe_unknown, describe_unread, quote
@@ -36,12 +35,10 @@ from common.text.words import (
     Owner,
     Spoken,
     Word,
-    Written,
     composed,
     owners_of_sounds,
     owners_of_tokens,
     words_of_symbols,
-    written_phones,
     written_words,
 )
 
@@ -61,21 +58,11 @@ class EmptyTextError(InputError):
 class TextFrontEnd:
     """Transcripts to ids and back, for one ``TextConfig``.
 
-    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted
-    (``"drop"``). Words of a ``lexicon`` are said by its phones, and emoji by their names with ``read_emoji``.
-
-    Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick and may draw, so a
-    dataset cleans once and encodes once an epoch.
+    Symbols outside the set raise ``InputError`` (``unknown_symbols="error"``) or are dropped and counted (``"drop"``).
+    ``clean`` is slow and deterministic; ``encode_cleaned`` is fast and may be random, for each epoch of a dataset.
     """
 
-    def __init__(
-        self,
-        config: TextConfig,
-        *,
-        unknown_symbols: str = "error",
-        lexicon: Lexicon | None = None,
-        read_emoji: bool = False,
-    ) -> None:
+    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon: Lexicon | None = None) -> None:
         if config.input_type == "pf" and not config.phone_features:
             raise InputError("input type 'pf' reads features; the table of them is missing; give --phone-features FILE")
         features = phone_features(config.phone_features) if config.phone_features else None
@@ -94,7 +81,6 @@ class TextFrontEnd:
         self._table = table
         self._vectors = None if features is None else torch.tensor(features.vectors)
         self._lexicon = Lexicon() if lexicon is None else lexicon
-        self._read_emoji = read_emoji
         self._given_phones = self._phones and config.g2p is None  # the text is phones already
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
         reads_text = config.g2p is not None and not self._cleaners
@@ -111,9 +97,8 @@ class TextFrontEnd:
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
 
     def __reduce__(self) -> tuple:
-        unknown, lexicon, emoji = "drop" if self._drop else "error", self._lexicon, self._read_emoji
-        rebuild = partial(TextFrontEnd, unknown_symbols=unknown, lexicon=lexicon, read_emoji=emoji)
-        return rebuild, (self.config,)  # caches stay in their process
+        unknown = "drop" if self._drop else "error"
+        return partial(TextFrontEnd, unknown_symbols=unknown, lexicon=self._lexicon), (self.config,)  # without caches
 
     def _apply_cleaners(self, text: str) -> str:
         words = self._read_numbers(text)
@@ -123,10 +108,9 @@ class TextFrontEnd:
         return with_accents(words, text) if keeps_accents and not text.isascii() else words
 
     def clean(self, text: str) -> str:
-        """The text as it will be encoded: written out by the cleaners, phones separated by single spaces.
+        """Return the text as it will be encoded: written out by the cleaners, or as phones separated by spaces.
 
-        With published cleaners, currency is written out first and then every word is cleaned by itself, as published
-        voices were trained: "5 pm" is "five pm". With ``g2p`` a text becomes phones here.
+        Published cleaners write out currency first, then clean each word alone, as published: "5 pm" is "five pm".
         """
         written = self._written_out(text)
         return written if self.config.g2p is None else " ".join(sound.symbol for sound in self._say(written))
@@ -145,19 +129,13 @@ class TextFrontEnd:
         return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
 
     def read(self, text: str, *, where: str = "") -> tuple[str, Counter[str]]:
-        """What ``clean`` gives of a text that may be spoken, and the characters that it leaves out.
+        """Return what ``clean`` gives, and the characters that it leaves out.
 
-        Raises ``InputError``, naming ``where``, for a text that is too long, has markup, is spelling where the voice
-        reads phones or the reverse, and for characters that the cleaners would lose, unless they are to be dropped.
+        Raises ``InputError``, naming ``where``, for a text that can't be spoken by this voice.
         """
-        text = self._with_given_names(text)
+        text = self._lexicon.apply(text)
         removed, dropped = self._check(text, where=where)
         return self.clean(text.translate(removed)), dropped
-
-    def _with_given_names(self, text: str) -> str:
-        """The text with what the lexicon and the names of emoji say in place of what is written."""
-        text = self._lexicon.apply(text)
-        return name_emoji(text, self.config) if self._read_emoji and not text.isascii() else text
 
     def _check(self, text: str, *, where: str) -> tuple[dict[int, None], Counter[str]]:
         """The characters to take out, as for ``str.translate``, and those to report; raises InputError as ``read``."""
@@ -168,7 +146,7 @@ class TextFrontEnd:
         named: list[str] = []  # by eSpeak NG
         if self.config.g2p is not None and not spelled.isascii():
             language = self.config.g2p_language
-            named = [one for one in precomposed(spelled) if EMOJI.match(one) or is_named(one, language)]
+            named = [one for one in precomposed(spelled) if is_named(one, language)]
         lost: Counter[str] = Counter(unread_by(self.config.cleaners, spelled) if self._cleans else ())
         lost |= Counter(named)
         if lost and not self._drop:
@@ -177,11 +155,9 @@ class TextFrontEnd:
         return dict.fromkeys(map(ord, named if self._published else lost)), lost
 
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
-        """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
+        """Return the ids (L,) of a transcript; errors name ``where``, for example ``"train.txt:7"``.
 
-        With ``p_arpabet`` every word becomes phones; with ``draw``, numbers from 0 to 1, those for which it is below
-        that. Raises ``InputError`` as ``read``, for an empty transcript, and for unknown symbols unless they are to be
-        dropped.
+        With ``p_arpabet`` every word becomes phones; with ``draw``, those for which its number is below that.
         """
         return list(self.encode_words([Span(text)], where=where, draw=draw).ids)
 
@@ -217,12 +193,12 @@ class TextFrontEnd:
         return torch.tensor(ids) if self._vectors is None else self._vectors[list(ids)]
 
     def encode_words(self, spans: Sequence[Span], *, where: str = "", draw: RandomNumbers | None = None) -> EncodedText:
-        """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words between spaces that they
-        say.
+        """Return the ids (L,) of the joined texts of the spans, as ``encode`` does, and the words that they say.
 
-        Words that cannot be told apart in what is read are one. A span with a source is one word.
+        Words that can't be told apart in the reading are one. A span with a source is one word.
         """
-        written, after = self._written([self._with_phones(span, where=where) for span in spans])
+        written, after = written_words([self._with_phones(span, where=where) for span in spans])
+        written = [replace(word, reading=self._lexicon.apply(word.reading)) for word in written]
         text = "".join(word.before + word.reading for word in written) + after
         lost, dropped = self._check(text, where=where)
         words = self._written_out(text.translate(lost))
@@ -240,13 +216,6 @@ class TextFrontEnd:
             return words_of_symbols(written, [None] * self.config.prepend_space + known)
 
         return EncodedText(tuple(ids), find_words, reading=words, dropped=dropped + unknown)
-
-    def _written(self, spans: Sequence[Span]) -> tuple[list[Written], str]:
-        """The words of the spans as they are written, and the spaces after the last one."""
-        if self._given_phones:
-            return written_phones(spans, between=self._between)
-        written, after = written_words(spans)
-        return [replace(word, reading=self._with_given_names(word.reading)) for word in written], after
 
     def _with_phones(self, span: Span, *, where: str) -> Span:
         """The span with phones of IPA or ARPAbet as they stand in a text of this voice."""

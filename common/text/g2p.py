@@ -24,6 +24,7 @@ _REWRITES = (
     *(("S", "ʃ"), ("Z", "ʒ"), ("N", "ŋ"), ("A", "ɑ"), ("X", "χ"), ("ε", "ɛ"), ("ʦ", "t͡s")),
 )
 _UNREAD_CHINESE = "丆"  # in no language
+_EMOJI = re.compile("[\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")  # which eSpeak NG names
 _BRACES = re.compile(r"\{([^}]*)\}")
 # The marks that end a clause; after them stand quotes and spaces, and the letter up to which eSpeak has looked ahead.
 _ENDS = ",.;:!?…—"
@@ -44,10 +45,10 @@ class SpokenSymbol(NamedTuple):
 
 
 def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[SpokenSymbol]:
-    """The phones of ``text`` as eSpeak NG would say it, `sil` at both ends; none for a text of which nothing is said.
+    """Return the phones of ``text`` by eSpeak NG, `sil` at both ends; none if nothing is said.
 
-    Marks that end clauses stay, `#` stands between words and `sp` for a pause; the set `ipa` has `sp` for every pause.
-    Phones in curly braces stay: ``{m ˈ y l ɐ} kommt``. Raises InputError for a language that eSpeak NG lacks.
+    Marks that end clauses and phones in curly braces stay, `#` is between words and `sp` is a pause (the set `ipa` has
+    `sp` for every pause). Raises InputError for a language that eSpeak NG lacks.
     """
     if table.name not in G2P_SETS:
         raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {', '.join(G2P_SETS)}")
@@ -77,7 +78,9 @@ def _words(text: str, language: str) -> list[list[str]]:
 
 @lru_cache(maxsize=50_000)
 def is_named(letter: str, language: str) -> bool:
-    """Whether eSpeak NG says what a letter of another script than the language's is called: "Chinese letter", "esh"."""
+    """Whether eSpeak NG names a character ("Chinese letter", "esh", "grinning face"): an emoji, another script."""
+    if _EMOJI.match(letter):
+        return True
     script = script_of(letter)
     if script == "Chinese":  # of which a language knows some
         return _words(letter, language) == _words(_UNREAD_CHINESE, language)

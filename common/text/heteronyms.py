@@ -40,9 +40,7 @@ def read_heteronyms(text: str) -> list[Reading]:
 
 
 def with_espeak_phones(text: str) -> str:
-    """The text for `common.text.espeak.transcribe`, with phones in place of the words that can be told apart, and
-    commas in place of parentheses, at which it makes no pause.
-    """
+    """Return the text for `transcribe`, with phones for known heteronyms and commas (pauses) for parentheses."""
     begin, end = GIVEN
     text = _write_for_espeak(text)
     parts, done = [], 0

@@ -7,7 +7,7 @@ from common.errors import InputError, at
 from common.text.config import TextConfig
 from common.text.languages import is_ipa
 from common.text.normalization.english.characters import script_of
-from common.text.symbols import FEATURE_TABLE, G2P_SETS, SILENCES, SymbolTable, canonical_phone, first_few, name_symbol
+from common.text.symbols import G2P_SETS, SILENCES, SymbolTable, canonical_phone, first_few, name_symbol
 
 MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech
 MAX_WORD = 1_000  # characters between spaces, of which the English cleaners' time is the square
@@ -79,29 +79,24 @@ def _are_phones(text: str, table: SymbolTable) -> bool:
 
 
 def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, where: str) -> str:
-    """The line that refuses characters that the cleaners do not read."""
+    """The line that refuses characters that the voice can't read."""
     scripts = list(dict.fromkeys(filter(None, map(script_of, unread))))
     of_script = f"{' and '.join(scripts)} " if scripts else ""
-    advice = "leave out what is not said, or write it in words"
+    advice = "write it in words"
     if scripts and config.g2p_language.startswith("ja"):
-        advice = "write it as it is said, in kana"
+        advice = "write it in kana"
     elif scripts:
         advice = "put phones in curly braces, and text in the language of the voice (--g2p-language in training)"
-    reader = " ".join(config.cleaners) or "this voice"
-    if scripts and not config.cleaners:
-        reader = f"eSpeak NG's {config.g2p_language}, which says the names of these letters"
+    reader = " ".join(config.cleaners) or f"eSpeak NG's {config.g2p_language}"
     what = f"{of_script}{first_few([*map(name_symbol, unread)])} cannot be read by {reader}{at(where)}"
     return f"{quote(text, around=next(iter(unread)))}: {what}; {advice}, or use --unknown-symbols drop"
 
 
 def describe_unknown(unknown: Counter[str], *, text: str, reading: str, table: SymbolTable, where: str) -> str:
-    """The line that refuses symbols outside the set; those that are not in the text are said to be of its reading."""
+    """The line that refuses symbols outside the set, with the reading of the text if they are only in that."""
     symbols = [symbol.removeprefix("@") if len(symbol) > 1 else symbol for symbol in unknown]
     typed = all(symbol in text or symbol in canonical_phone(text) for symbol in symbols)
     of_reading = "" if typed else f" of the reading {quote(reading, around=symbols[0])}"
-    advice = "use --unknown-symbols drop or other --text-cleaners"
-    if table.phones:
-        other = "a table that lists them" if table.name == FEATURE_TABLE else "another --symbol-set"
-        advice = f"use --unknown-symbols drop or {other}"
     what = f"{first_few([*map(name_symbol, symbols)])}{of_reading} not in symbol set {table.name}"
-    return f"{quote(text, around=symbols[0])}: {what}{at(where)}; {advice}"
+    other = "another --symbol-set" if table.phones else "other --text-cleaners"
+    return f"{quote(text, around=symbols[0])}: {what}{at(where)}; use --unknown-symbols drop or {other}"

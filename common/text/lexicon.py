@@ -1,4 +1,4 @@
-"""A user lexicon: words with the phones that say them, which replace the words before anything else reads them."""
+"""A user lexicon: words and their phones, which replace the words before anything else reads them."""
 
 import re
 import unicodedata
@@ -10,7 +10,6 @@ from common.errors import InputError, check_choice, shown
 from common.files import read_text
 from common.text.config import TextConfig
 from common.text.phone_alphabets import ALPHABETS, alphabet_of, phones_for_voice
-from common.text.symbols import ARPABET
 from common.text.words import PUNCTUATION
 
 _TOKEN = re.compile(r"\{[^}]*\}|[^\s{]+")
@@ -18,9 +17,6 @@ _WORD = re.compile(r"[\w.'&+@#$%]+")  # of "US-based" and "US,UK": "3.5" and "R&
 _APOSTROPHES = str.maketrans("’ʼ＇", "'''")
 _COMMENT = re.compile(r"\s#")
 _EXPECTED = "expected lines such as 'NVIDIA<tab>EH0 N V IH1 D IY0 AH0' or 'NVIDIA<tab>ɛnˈvɪdiə'"
-
-_SIBILANTS = frozenset("S Z SH ZH CH JH s z ʃ ʒ t͡ʃ d͡ʒ".split())
-_VOICELESS = frozenset("P T K F TH p t k f θ".split())
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Lexicon:
     entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def apply(self, text: str) -> str:
-        """The text with the words that it knows as phones in curly braces; what stands in braces already stays."""
+        """Return the text with known words as phones in curly braces; text in braces doesn't change."""
         return _TOKEN.sub(self._replaced, text) if self.entries else text
 
     def _replaced(self, match: re.Match) -> str:
@@ -41,7 +37,7 @@ class Lexicon:
         return re.sub(r"(?<=.)\{", " {", said)  # published cleaners find braces between spaces alone
 
     def _in_braces(self, token: str) -> str | None:
-        """The token with its word as phones, or None; the stop of "approx." is part of a word that is listed so."""
+        """The token with its word as phones, or None; the period of "approx." belongs to a word that is listed so."""
         core = token.strip(PUNCTUATION)
         before, after = token.split(core, 1) if core else ("", "")
         for word in (core + ".", core) if after[:1] == "." else (core,):
@@ -50,19 +46,8 @@ class Lexicon:
         return None
 
     def phones_of(self, word: str) -> tuple[str, ...] | None:
-        """The phones of a word, or None; a possessive ("NVIDIA's"), and the plural of a word that is kept as it is
-        written ("GPUs"), have those of the word and of the ending.
-        """
+        """The phones of a word, or None."""
         word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
-        if (phones := self._known(word)) is not None:
-            return phones
-        if word[-2:].lower() == "'s":
-            phones = self._known(word[:-2])
-        elif word.endswith("s") and _is_cased(word[:-1]):
-            phones = self.entries.get(word[:-1])
-        return phones and (*phones, *_ending(phones))
-
-    def _known(self, word: str) -> tuple[str, ...] | None:
         return self.entries.get(word) or self.entries.get(word.lower())
 
 
@@ -71,20 +56,10 @@ def _is_cased(word: str) -> bool:
     return word[1:] != word[1:].lower()
 
 
-def _ending(phones: tuple[str, ...]) -> tuple[str, ...]:
-    """The English ending "s" after these phones, in their alphabet."""
-    arpabet = phones[-1] in ARPABET
-    if phones[-1] in _SIBILANTS:
-        return ("IH0", "Z") if arpabet else ("ɪ", "z")
-    voiced, voiceless = ("Z", "S") if arpabet else ("z", "s")
-    return (voiceless,) if phones[-1] in _VOICELESS else (voiced,)
-
-
 def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
-    """The lexicon of a UTF-8 file for a voice: lines ``word<tab>phones``, or ``word<tab>phones<tab>ipa``.
+    """Read a voice's lexicon from lines ``word<tab>phones`` or ``word<tab>phones<tab>ipa``; raises InputError.
 
-    Phones are IPA, or ARPAbet if all are capitals, unless the third column says it. Raises InputError, by file and
-    line.
+    Phones are IPA, or ARPAbet if all are capitals, unless the third column names the alphabet.
     """
     if config.input_type != "char" and config.g2p is None:
         raise InputError(f"{path}: the voice reads phones alone, so there are no words to look up; add --g2p espeak")

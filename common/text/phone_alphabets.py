@@ -15,10 +15,7 @@ _EXAMPLES = {"ipa": "həlˈoʊ", "arpabet": "HH AH0 L OW1"}
 
 _ARPABET_TO_IPA = word_table("arpabet_to_ipa")
 _UNSTRESSED = {"AH": "ə", "ER": "ɚ", "IY": "i"}  # where a 0 says so
-_IPA_TO_ARPABET = {ipa.replace("ː", ""): phone for phone, ipa in reversed(_ARPABET_TO_IPA.items())}
-_IPA_TO_ARPABET |= word_table("ipa_to_arpabet")
-_SCHWAS = ("ə", "ɐ", "əɹ", "ər")
-_STRESS = {"ˈ": "1", "ˌ": "2"}
+_STRESS = {"1": "ˈ", "2": "ˌ"}  # ARPAbet's and IPA's
 _VOWELS = frozenset("ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏɚɝᵻ")
 _TIE = "\u0361"
 _WRITTEN = {"\u035c": _TIE, "'": "ˈ", ":": "ː", "g": "ɡ"}  # other ways to write the same
@@ -32,15 +29,15 @@ def alphabet_of(phones: str) -> str:
 
 
 def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: str = "") -> list[str]:
-    """Phones in ``alphabet`` (``ipa`` or ``arpabet``) as the symbols that the voice reads; raises InputError.
+    """Return phones in ``alphabet`` (``ipa`` or ``arpabet``) as symbols of the voice, stress before its vowel.
 
-    Stress stands before its vowel; where ARPAbet's is not marked, the first full vowel has it.
+    ARPAbet becomes IPA for a voice of IPA; nothing else is converted. Raises InputError.
     """
     table = get_symbol_table(config.symbol_set)
     to_ipa = table.name in G2P_SETS
-    if not to_ipa and table.phones and table.name != "arpabet":
-        what = f"the voice reads phones of {table.name}, to which IPA and ARPAbet are not converted"
-        raise InputError(f"{shown(phones)}{at(where)}: {what}; write its phones as its text")
+    if not to_ipa and (alphabet == "ipa" or (table.phones and table.name != "arpabet")):
+        reads = f"phones of {table.name}" if table.phones and table.name != "arpabet" else "ARPAbet"
+        raise InputError(f"{shown(phones)}{at(where)}: {alphabet} is not converted, and the voice reads {reads}")
     given = phones.upper() if alphabet == "arpabet" else _plain(canonical_phone(phones).strip().strip("/[]"))
     if not given.strip():
         raise InputError(f"{shown(phones)}{at(where)}: no phones; expected such as {_EXAMPLES[alphabet]}")
@@ -48,7 +45,7 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
         if alphabet == "arpabet":
             ipa = "".join(map(_ipa_of, given.split()))
             return _split_ipa(ipa, table.name) if to_ipa else given.split()
-        return _split_ipa(given, table.name) if to_ipa else _arpabet_of(unlinked(given))
+        return _split_ipa(given, table.name)
     except ValueError as error:
         raise InputError(f"{shown(phones)}{at(where)}: {error}; expected such as {_EXAMPLES[alphabet]}") from error
 
@@ -59,7 +56,7 @@ def _ipa_of(phone: str) -> str:
         raise ValueError(f"{shown(phone)} is no phone of ARPAbet")
     name, stress = phone.rstrip("012"), phone[-1]
     ipa = _UNSTRESSED.get(name, _ARPABET_TO_IPA[name]) if stress == "0" else _ARPABET_TO_IPA[name]
-    return {"1": "ˈ", "2": "ˌ"}.get(stress, "") + ipa
+    return _STRESS.get(stress, "") + ipa
 
 
 def _plain(ipa: str) -> str:
@@ -82,7 +79,7 @@ def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
     symbols: list[str] = []
     stress = ""
     for symbol in _ipa_symbols(symbol_set).findall(ipa):
-        if symbol in _STRESS:
+        if symbol in _STRESS.values():
             stress = symbol
         elif symbol in table and symbol not in BETWEEN:
             if stress and symbol in _VOWELS:
@@ -92,27 +89,3 @@ def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
         elif symbol != "ː":
             raise ValueError(f"{name_symbol(symbol)} is no phone of symbol set {symbol_set}")
     return symbols
-
-
-_ENGLISH = re.compile("|".join(sorted(map(re.escape, [*_IPA_TO_ARPABET, *_STRESS]), key=len, reverse=True)) + "|.")
-
-
-def _arpabet_of(ipa: str) -> list[str]:
-    """ARPAbet of English in IPA; raises ValueError for other phones."""
-    phones: list[str] = []
-    stress = "0"
-    full: list[int] = []  # vowels that are no schwa
-    for symbol in _ENGLISH.findall(ipa.replace("ː", "")):
-        if symbol in _STRESS:
-            stress = _STRESS[symbol]
-            continue
-        if symbol not in _IPA_TO_ARPABET:
-            raise ValueError(f"{name_symbol(symbol)} is no phone of ARPAbet, which the voice reads")
-        for phone in _IPA_TO_ARPABET[symbol].split():
-            if phone + "0" in ARPABET:
-                full += [len(phones)] if symbol not in _SCHWAS else []
-                phone, stress = phone + stress, "0"
-            phones.append(phone)
-    if full and not set(_STRESS).intersection(ipa):
-        phones[full[0]] = phones[full[0]][:-1] + "1"
-    return phones

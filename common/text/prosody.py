@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "fast": 1.25, "x-fast": 1.7
 PITCHES = {"x-low": 0.75, "low": 0.87, "medium": 1.0, "high": 1.15, "x-high": 1.33}  # about 5 and 2.4 semitones
 PITCH_RANGES = {"x-low": 0.25, "low": 0.5, "medium": 1.0, "high": 1.5, "x-high": 2.0}
 VOLUMES = {"silent": 0.0, "x-soft": 0.25, "soft": 0.5, "medium": 1.0, "loud": 1.4, "x-loud": 2.0}  # -12 dB to 6 dB
-PAUSES = {"none": 0.0, "x-weak": 0.1, "weak": 0.2, "medium": 0.4, "strong": 0.7, "x-strong": 1.0}  # s
+PAUSES = {"x-weak": 0.1, "weak": 0.2, "medium": 0.4, "strong": 0.7, "x-strong": 1.0}  # s
 EMPHASES = {
     "strong": Style(rate=0.85, pitch=1.1, pitch_range=1.3, volume=1.25),
     "moderate": Style(rate=0.93, pitch=1.05, pitch_range=1.15, volume=1.1),
@@ -45,29 +45,23 @@ LIMITS = {
 }
 
 
-@dataclass(frozen=True)
-class _Attribute:
+class _Attribute(NamedTuple):
     """An attribute of <prosody>: the field of the style that it changes, and what may be written."""
 
     field: str
     keywords: Mapping[str, float]
     units: tuple[str, ...]  # "": a number without one
-    expected: str
+    examples: str
     absolute: tuple[str, ...] = ()  # further fields that "default" takes back
 
 
-_PERCENTAGE = "a percentage (90%, +10%)"
 PROSODY = {
-    "rate": _Attribute("rate", RATES, ("", "%"), f"a factor (0.9), {_PERCENTAGE}"),
+    "rate": _Attribute("rate", RATES, ("", "%"), "0.9, 90%, +10%"),
     "pitch": _Attribute(
-        "pitch",
-        PITCHES,
-        ("%", "st", "hz"),
-        f"{_PERCENTAGE}, semitones (+2st), Hz (200Hz, +20Hz)",
-        ("pitch_shift", "pitch_hz"),
+        "pitch", PITCHES, ("%", "st", "hz"), "90%, +10%, +2st, 200Hz, +20Hz", ("pitch_shift", "pitch_hz")
     ),
-    "range": _Attribute("pitch_range", PITCH_RANGES, ("%",), _PERCENTAGE),
-    "volume": _Attribute("volume", VOLUMES, ("%", "db"), f"decibels (+6dB, -6dB), {_PERCENTAGE}"),
+    "range": _Attribute("pitch_range", PITCH_RANGES, ("%",), "90%, +10%"),
+    "volume": _Attribute("volume", VOLUMES, ("%", "db"), "+6dB, -6dB, 90%, +10%"),
 }
 _AMOUNT = re.compile(
     r"([+-]?)([0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})\s?(%|st|hz|db|ms|s|)", re.IGNORECASE | re.ASCII
@@ -133,8 +127,8 @@ def _changed(style: Style, attribute: _Attribute, value: str, *, tag: str) -> St
     match = _AMOUNT.fullmatch(value)
     unit = match[3].lower() if match else ""
     if not match or unit not in attribute.units or (not unit and match[1]):
-        keywords = ", ".join([*attribute.keywords, "default"])
-        raise ValueError(f"{tag}: expected {attribute.expected}, or one of {keywords}, got {value!r}")
+        expected = ", ".join([*attribute.keywords, "default"])
+        raise ValueError(f"{tag}: expected such as {attribute.examples}, or one of {expected}, got {value!r}")
     amount = float(match[1] + match[2])
     if unit == "hz" and match[1]:
         return replace(style, pitch_shift=style.pitch_shift + amount)

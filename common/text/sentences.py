@@ -73,10 +73,10 @@ class TextUtterance:
 
 
 def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX_CHARACTERS) -> list[TextUtterance]:
-    """Every sentence alone, or with ``longest`` sentences together up to so many characters.
+    """Return every sentence, or sentences together up to ``longest`` characters; only white space is lost.
 
     A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than ``most``
-    characters is cut at clauses, else before conjunctions, else at spaces. Nothing but white space is lost.
+    characters is cut at clauses, else before conjunctions, else at spaces.
     """
     splitter = _Splitter(longest, most)
     for item in items:
@@ -85,11 +85,8 @@ def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX
 
 
 def cut_early(utterance: TextUtterance) -> list[TextUtterance]:
-    """A plain utterance as its first clause of ``EARLY`` characters, so that its sound begins soon, and the rest; whole
-    where it has none.
-    """
-    (span,) = utterance.spans
-    text = span.text
+    """Cut off a plain utterance's first clause of ``EARLY`` characters, if any, so that its sound begins soon."""
+    span, text = utterance.spans[0], utterance.spans[0].text
     cuts = [(_strength(text, place), -place) for place in range(EARLY[0], min(EARLY[1], len(text) - 1) + 1)]
     strength, place = max(cuts, default=(0, 0))
     first, rest = text[:-place], text[-place:].strip()
@@ -121,7 +118,6 @@ class _Splitter:
     def _new_block(self) -> None:
         self._spans: list[Span] = []
         self._marks: list[tuple[int, str]] = []  # offset in the block, name
-        self._no_pauses: list[int] = []  # offsets at which a <break strength="none"> stands
         self._length = 0
         self._spoken = False
 
@@ -135,11 +131,9 @@ class _Splitter:
             self._end_block()
             if self._drafts and not self._drafts[-1].explicit:
                 self._drafts[-1].pause = max(self._drafts[-1].pause, _BOUNDARIES[item.kind])
-        elif item.seconds > 0:
+        else:
             self._end_block()
             self._rest(item)
-        else:
-            self._no_pauses.append(self._length)
 
     def finish(self) -> list[TextUtterance]:
         """The utterances of all that was added."""
@@ -183,9 +177,6 @@ class _Splitter:
             self._split()
             self._new_block()
             return
-        if self._no_pauses and self._drafts and not self._drafts[-1].explicit:
-            self._drafts[-1].pause, self._drafts[-1].explicit = 0.0, True
-        self._no_pauses = []
         if before is not None:
             stripped = [replace(span, text=span.text.rstrip()) for span in self._spans if span.text.strip()]
             before.spans += [_said_by(before.spans[-1], span) for span in stripped]
@@ -204,10 +195,6 @@ class _Splitter:
             begin = bisect_right(starts, begins[number]) - 1
             index = bisect_left(starts, offset) - begin if offset > begins[number] else 0
             drafts[number].marks.append((min(index, len(drafts[number].spans)), name))
-        for offset in self._no_pauses:
-            number = bisect_left(begins, offset) - 1
-            if number >= 0 and pieces[number].end <= offset:
-                drafts[number].pause, drafts[number].explicit = 0.0, True
         self._drafts += drafts
         self._before = drafts[-1]
 
@@ -377,9 +364,7 @@ def _best_cut(text: str, start: int, limit: int, *, left: int, most: int) -> tup
 
 
 def _strength(text: str, place: int) -> int:
-    """How good a cut is before a character: 4 after a semicolon, 3 after a comma, 2 at the space before a conjunction,
-    1 at another one, else 0.
-    """
+    """Rate a cut before a character: 4 after a semicolon, 3 after a comma, 2 before a conjunction, 1 at a space, 0."""
     if not text[place].isspace():
         return 3 * (text[place - 1] in "，、；：")
     last = text[place - 1]

@@ -6,18 +6,19 @@ from dataclasses import dataclass, replace
 from xml.parsers import expat
 
 from common.errors import InputError
+from common.text.normalization.english.pronunciation import spell
+from common.text.normalization.numbers import digits
 from common.text.prosody import NEUTRAL, Style, emphasized, pause_seconds, with_prosody
-from common.text.say_as import read_as
 from common.text.tables import word_table
 
-ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> or <say-as> says
+ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> says
 
 
 @dataclass(frozen=True)
 class Span:
     """Text in one style, with the spaces to the next span."""
 
-    text: str  # of a <sub> its alias, of a <say-as> the words
+    text: str  # of a <sub> its alias
     style: Style = NEUTRAL
     source: str | None = None  # what was written, where that differs from the text
     alphabet: str | None = None  # "ipa" or "arpabet": the text is phones in it
@@ -36,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Pause:
-    """Silence of a <break>; 0 s: the pause that punctuation asks for here is left out."""
+    """Silence of a <break>."""
 
     seconds: float
 
@@ -89,10 +90,9 @@ def is_ssml(text: str) -> bool:
 
 
 def read_markup(text: str, *, where: str = "", language: str = "en") -> list[Item]:
-    """What a text in SSML 1.1 says, in order, to a voice of a ``language``; of a text without its tags the text itself.
+    """Return what a text in SSML 1.1 says, in order; a text without its tags is one span.
 
-    Raises InputError, with ``where``, line and column, for markup that is not well-formed, not supported or out of
-    range.
+    Raises InputError, with ``where``, line and column, for wrong or unsupported markup.
     """
     return _Reader(language).read(text, where=where) if has_markup(text) else [Span(text)]
 
@@ -194,7 +194,7 @@ class _Reader:
             raise ValueError(f"<break>: expected at most {MAX_SILENCE:g}s of breaks together; split the text")
         if seconds > 0:
             self._trim()
-        self._items.append(Pause(seconds))
+            self._items.append(Pause(seconds))
 
     def _boundary(self, name: str) -> None:
         self._trim()
@@ -215,13 +215,11 @@ class _Reader:
             raise ValueError(f"<{name}>: expected text in it")
         if name == "sub":
             return Span(value, element.style, source=written)
-        tag = f"<say-as interpret-as={value!r}>"
-        if _language(self._language) != "en":
-            raise ValueError(f"{tag}: gives English words, and the voice speaks {self._language}; write them out")
-        try:
-            return Span(read_as(written, kind=value, form=attributes.get("format")), element.style, source=written)
-        except ValueError as error:
-            raise ValueError(f"{tag}: {error}") from error
+        if value in ("characters", "spell-out", "digits"):
+            is_english, pieces = _language(self._language) == "en", re.findall(r"[A-Za-z]+|[^A-Za-z\s]", written)
+            words = [spell(one) if one.isalpha() else (is_english and digits(one)) or one for one in pieces]
+            return Span(" ".join(words), element.style, source=written)
+        return Span(written, element.style)  # other kinds of <say-as> are read as text
 
     def _flush(self) -> None:
         """Put the characters since the last tag where they belong."""
@@ -239,7 +237,7 @@ class _Reader:
         """The span before the place that is being read, and its index; None after silence or a boundary."""
         for index in range(len(self._items) - 1, -1, -1):
             item = self._items[index]
-            if not isinstance(item, Mark) and item != Pause(0.0):
+            if not isinstance(item, Mark):
                 return (index, item) if isinstance(item, Span) else None
         return None
 

@@ -22,12 +22,6 @@ class StoredTeacher:
     unknown_symbols: str = "error"
 
 
-def read_teacher(path: Path) -> StoredTeacher:
-    """The teacher that such a file is of; raises InputError."""
-    teacher: StoredTeacher = from_plain(StoredTeacher, read_json(path), where=str(path))
-    return teacher
-
-
 def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str] | None:
     """The front end, and what it did with unknown symbols, of the teacher that made a folder of ``durations``.
 
@@ -36,7 +30,7 @@ def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str]
     path = durations / TEACHER
     if not path.is_file():
         return None
-    stored = read_teacher(path)
+    stored: StoredTeacher = from_plain(StoredTeacher, read_json(path), where=str(path))
     p_arpabet = 1.0 if stored.text.p_arpabet else 0.0  # a teacher reads every word as phones
     taught: TextConfig = replace(stored.text, p_arpabet=p_arpabet, speakers=text.speakers)
     is_default = text == TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers)

@@ -1,16 +1,15 @@
 """The words of a text and their symbols: what is written, what is read, and what is spoken, aligned in order."""
 
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
 
-from common.text.g2p import BOUNDARY, SpokenSymbol
+from common.text.g2p import SpokenSymbol
 from common.text.ssml import Span
 
 # Without the signs that are spoken, as in "$3.50", "50%" and "R&D".
@@ -83,29 +82,6 @@ def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
     return words, joined[done:]
 
 
-def written_phones(spans: Sequence[Span], *, between: Container[str]) -> tuple[list[Written], str]:
-    """Words of spans of phones, separated by what is ``between`` or, if joined, by spaces, and the last spaces."""
-    written, after = written_words(spans)
-    boundaries = [word.reading in between for word in written]
-    together = any(_is_together(word.reading) for word, boundary in zip(written, boundaries) if not boundary)
-    if BOUNDARY in (word.reading for word in written) or not together:
-        words: list[Written] = []
-        for word, boundary, after_boundary in zip(written, boundaries, [True, *boundaries]):
-            last = words[-1] if words else word
-            if boundary or after_boundary or not (spans[word.span].source is spans[last.span].source is None):
-                words.append(word)
-            else:
-                reading = last.reading + word.before + word.reading
-                words[-1] = replace(last, text=f"{last.text} {word.text}", reading=reading)
-        written = words
-    return written, after
-
-
-def _is_together(word: str) -> bool:
-    """Whether a word is more than a phone, which is two letters at most ("aɪ") and what is added to them."""
-    return sum(unicodedata.category(one) in ("Ll", "Lo") for one in word) > 2
-
-
 def _displayed(spans: Sequence[Span], text: str, owners: Sequence[int]) -> tuple[str, int]:
     """What a word shows, whose characters are of the spans ``owners``, and the index of the span in which it begins."""
     pieces: list[tuple[str, int]] = []
@@ -125,7 +101,7 @@ def _displayed(spans: Sequence[Span], text: str, owners: Sequence[int]) -> tuple
 
 
 def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
-    """Which words each part of ``said`` is from: words ``first`` to ``last``, never decreasing.
+    """Return the words that each part of ``said`` is from, ``first`` to ``last``, never decreasing.
 
     ``alone`` has the parts of each word when it is said alone. A part belongs to the word that most of its letters are
     from, by the edits between both; a word that is left without a part shares one.

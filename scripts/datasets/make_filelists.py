@@ -155,8 +155,8 @@ def main() -> int:
 
 
 def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: dict[str, str] | None) -> None:
-    """Write the lists of recordings, and of texts if there are transcripts; notes name faults of the recordings."""
-    from common.importing.advice import check_recordings, long_clips, note_faults  # here, as they load PyTorch
+    """Write the lists of recordings, and of texts if there are transcripts; a note counts clips that are too long."""
+    from common.importing.advice import check_recordings, long_clips  # here, as they load PyTorch
 
     clips = recordings if transcripts is None else transcripts
     lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
@@ -181,8 +181,8 @@ def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: d
             path = options.output / f"{options.name}_{columns}_text_{split}_filelist.txt"
             if path.is_file():  # of former transcripts, or clips
                 _rename(path)
-    for line in note_faults(options.dataset_path, lengths):
-        print(line, file=sys.stderr)
+    if long := long_clips(lengths):
+        print(f"note: {options.dataset_path}: {long}; run {import_command(options.dataset_path)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,12 @@ class _Language:
         self._units = word_table(f"{name}_units") | word_table(f"{name}_currencies")
         self._magnitudes = word_table(f"{name}_magnitudes")
         self._genders = {gender: rules(f"{name}_{gender}") for gender in self._words["genders"]}
-        readers = "cardinal ordinal year number digits minutes count measure".split()
+        readers = "cardinal number digits count measure".split()
         functions: dict[str, Callable[[Any], Any]] = {one: getattr(self, one) for one in readers}
+        # The ordinal is masculine and nominative; rules inflect it.
+        functions["ordinal"] = lambda number: self.cardinal(number, to="ordinal" if int(number) else "cardinal")
+        functions["year"] = partial(self.cardinal, to="year")
+        functions["minutes"] = lambda text: self.cardinal(int(text))  # "05"
         functions["roman"], functions["plain"] = roman, lambda text: str(int(text))
         functions["spoken_digits"] = lambda match: f"{self._words['plus']} " * ("+" in match[0]) + self.digits(match[0])
         functions |= {key: partial(_constant, words) for key, words in self._words.items()}
@@ -56,18 +60,6 @@ class _Language:
         if self._name == "cmn":
             return _chinese(int(text))
         return named(int(text), language=self._tag, to=to).replace(",", "")
-
-    def ordinal(self, number: int | str) -> str:
-        """The ordinal, masculine and nominative; rules inflect it."""
-        return self.cardinal(number, to="ordinal" if int(number) else "cardinal")
-
-    def year(self, number: int | str) -> str:
-        """1998 -> "neunzehnhundertachtundneunzig"."""
-        return self.cardinal(number, to="year")
-
-    def minutes(self, text: str) -> str:
-        """A number without its zeros in front, "05"; an ordinal of it may follow."""
-        return self.cardinal(int(text))
 
     def digits(self, text: str) -> str:
         """Each digit by itself."""

@@ -8,15 +8,13 @@ from common.text.normalization import numbers
 from common.text.tables import rule_lines, table_text, word_table
 
 Words = Callable[[re.Match], str]
+Functions = Mapping[str, Callable[[Any], Any]]
 
 _NUMBERS = "cardinal digits identifier number_words ordinal plural roman two_digits year"
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {name: getattr(numbers, name) for name in _NUMBERS.split()}
 _FUNCTIONS["lower"] = str.lower
 _OPTIONAL = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
-
-
-Functions = Mapping[str, Callable[[Any], Any]]
 
 
 def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str]:

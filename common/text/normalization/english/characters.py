@@ -30,9 +30,7 @@ def unread_characters(text: str) -> list[str]:
 
 
 def is_lost(character: str) -> bool:
-    """Whether ASCII has nothing for a character that is seen or heard: Unidecode leaves it out, or writes letters of
-    another script in Latin ones, which is not how they are said ("mrhb" for the Arabic "hello").
-    """
+    """Whether ASCII has nothing for a character that is seen or heard, or only letters that don't say it (Arabic)."""
     kind = unicodedata.category(character)
     if script_of(character):
         return True
