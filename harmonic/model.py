@@ -273,8 +273,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
         """The seed of the noise, and the corrections."""
-        given, context = {"corrections": options.mel_corrections, "seed": seed}, context_frames(self.config, self.audio)
-        return VocoderSettings(given, context=context, positional=True, tracked=True, windows=options.mel_corrections)
+        return VocoderSettings({"corrections": options.mel_corrections, "seed": seed})
 
     def _spectrum(self, wave: Tensor) -> Any:
         """wave (B, T) -> (B, F, bins) complex, of windowed frames."""

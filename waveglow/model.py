@@ -218,8 +218,7 @@ class WaveGlow(MelToWave, nn.Module):
         if options.wn_channels not in (None, self.config.wn_channels):
             raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {self.config.wn_channels}")
         given = {"sigma": options.sigma_infer, "seed": seed, "chunk_frames": options.chunk_frames}
-        context = context_frames(self.config, self.hop_length)
-        return VocoderSettings(infer=given, silent={"sigma": 0.0}, context=context, positional=True)
+        return VocoderSettings(infer=given, silent={"sigma": 0.0})
 
     def prepare_for_inference(self) -> None:
         """Fold weight norm and invert the 1x1 convolutions; the network cannot be trained afterwards."""

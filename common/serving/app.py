@@ -29,10 +29,11 @@ from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
 from common.serving.pages import STUDIO, reference_page, studio_page
 from common.serving.schema import SpeechRequest, TranscriptionRequest
-from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode
+from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode_upload
 from common.serving.transcripts import transcript_answer
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
-from common.synthesis.speech import Speech, subtitles
+from common.synthesis.speech import subtitles
+from common.synthesis.utterances import SynthesisResult
 
 logger = logging.getLogger("serve")
 
@@ -55,7 +56,7 @@ class Service:
         self._wyoming = wyoming
         self.models = models
         self.limits = limits
-        self._spoken: Speech | None = None
+        self._spoken: SynthesisResult | None = None
         self._began = int(time.time())
         self._text = ThreadPoolExecutor(1, thread_name_prefix="text")  # the front end serves one thread
         MultiPartParser.spool_max_size = limits.max_body  # uploads stay in memory
@@ -138,10 +139,7 @@ class Service:
         planned = await asyncio.get_running_loop().run_in_executor(self._text, work)
         if planned.warning:
             logger.warning("warning: %s", planned.warning)
-        if wanted.like is None:
-            return planned
-        longest = self.limits.max_audio_seconds
-        return await asyncio.to_thread(speaking.imitating, planned, wanted.like, max_seconds=longest)
+        return planned
 
     def start_speech(self, planned: speaking.Plan, record: RequestRecord) -> SpeechJob:
         """Let the worker speak what is planned until the request of the ``record`` ends."""
@@ -161,7 +159,7 @@ class Service:
         rate, longest = self.models.transcriber.sampling_rate, self.limits.max_audio_seconds
         check_model(form.model, self.models.recognizer_name, models=self.models)
         data = await form.file.read()
-        wave = await asyncio.to_thread(decode, data, sampling_rate=rate, max_seconds=longest)
+        wave = await asyncio.to_thread(decode_upload, data, sampling_rate=rate, max_seconds=longest)
         found = await self.start_transcript(wave, record_of(request.scope)).take()
         assert found is not None
         return transcript_answer(found, form.response_format)

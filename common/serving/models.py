@@ -3,16 +3,16 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.errors import shown
+from common.errors import InputError, shown
 from common.recognition.recognizer import Recognizer
 from common.serving.errors import ApiError
-from common.synthesis.loading import typical_inputs
-from common.synthesis.speech import Speech
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 
@@ -49,11 +49,11 @@ class ServedModels:
         names = [self.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
         return names + [name for name, meant in self.aliases.items() if meant in names and name not in names]
 
-    def voice_of_request(self, *, seed: int | None, vocoder_pitch: str | None) -> Voice:
-        """The voice with another seed, and another pitch for the vocoder; raises InputError where it can't be told."""
-        own = self.voice.synthesizer
-        controls = own.controls if seed is None else replace(own.controls, seed=seed)
-        return self.voice.with_synthesizer(controls=controls, vocoder_pitch=vocoder_pitch or own.vocoder_pitch)
+    def voice_with_seed(self, seed: int | None) -> Voice:
+        """The voice, with the seed of a request where that has one."""
+        if seed is None:
+            return self.voice
+        return self.voice.with_synthesizer(controls=replace(self.voice.synthesizer.controls, seed=seed))
 
     @property
     def transcriber(self) -> Recognizer:
@@ -62,11 +62,16 @@ class ServedModels:
             raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
         return self.recognizer
 
-    def warm_up(self) -> Speech:
+    def warm_up(self) -> SynthesisResult:
         """Run every network once, as the first time takes longer; returns what was spoken."""
         if self.recognizer is not None:
             self.recognizer.transcribe(torch.zeros(self.recognizer.sampling_rate))  # 1 s
-        return self.voice.synthesizer.speak_inputs(typical_inputs(self.voice)[:1])
+        try:
+            item = self.voice.plan("One, two, three, four, five.")[0]
+        except InputError:  # a voice of another alphabet says some of its symbols
+            tokens = self.voice.front_end.inputs(list(range(len(self.voice.front_end.symbols)))[:20])
+            item = SynthesisInput(Phrase("warm-up", PurePosixPath("speech.wav")), tokens=tokens)
+        return next(iter(self.voice.synthesizer.synthesize([item])))
 
 
 def check_model(name: str | None, served: str, *, models: ServedModels) -> None:
@@ -82,10 +87,10 @@ def _name_of(vocoder: Vocoder | None) -> str:
     return f"{vocoder.path.stem} ({vocoder.name})"
 
 
-def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any]:
+def describe_voice(models: ServedModels, spoken: SynthesisResult | None) -> dict[str, Any]:
     """The voice as ``/v1/voices`` lists it; ``spoken`` is by it, and shows what its model predicts."""
     voice, config = models.voice, models.voice.front_end.config
-    output = None if spoken is None else spoken.parts[0].output
+    output = None if spoken is None else spoken.output
     row = {
         "id": models.voice_name,
         "name": models.voice_name,
@@ -95,7 +100,6 @@ def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,
         "has_energy": output is not None and output.energy is not None,
-        "vocoder_pitch": voice.synthesizer.vocoder_pitch if voice.can_tell_pitch else None,
         "sampling_rate": voice.sampling_rate,
         "hop_length": voice.audio.hop_length,
     }

@@ -196,8 +196,8 @@ class Worker:
             job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
             audio = job.voice.audio
             job.n_left = (mel.mel.size(1) + sum(silences(mel.item, audio))) * audio.hop_length
-            if mel.failure:
-                logger.warning("warning: %s", mel.describe_failure())
+            if mel.is_cut:
+                logger.warning("%s", mel.cut_warning)
 
     def _make_piece(self, jobs: Sequence[SpeechJob]) -> None:
         (job,) = jobs

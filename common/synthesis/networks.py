@@ -51,10 +51,6 @@ class TextToMel(_FromText):
         """Frames of each token, by attention: tokens (L,) and mels (n_mels, F), each utterance as if alone."""
         raise NotImplementedError
 
-    def align(self, tokens: Tensor, mel: Tensor) -> Tensor | None:
-        """Frames (L,) int64 of tokens (L,) in a recording's mel (n_mels, F); None without an aligner."""
-        return None
-
 
 class TextToWave(_FromText):
     """A generator that makes the sound itself."""
@@ -72,10 +68,6 @@ class VocoderSettings:
     silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
     # Mel frames on each side that a frame's samples depend on, so that long mels are spoken in pieces; None: all of it
     context: int | None = None
-    # Whether ``infer`` takes ``first_frame`` too: the place of the mel in its utterance, on which the sound depends.
-    positional: bool = False
-    tracked: bool = False  # whether ``infer`` takes ``track`` too: what `MelToWave.track` finds, cut as the mel is
-    windows: int = 0  # windows of the audio on each side on which sound depends beyond ``context``
 
 
 class MelToWave(Network):
@@ -91,10 +83,6 @@ class MelToWave(Network):
     def settings(self, options: Any, *, seed: int, where: Path) -> VocoderSettings:
         """What ``infer`` takes by the package's ``InferenceOptions``; ``where`` is the checkpoint, for OptionErrors."""
         return VocoderSettings()
-
-    def track(self, mel: Tensor, *args: Any, **pitch: Any) -> Tensor:
-        """What depends on all of a mel (B, n_mels, F), by ``pitch`` and ``voicing`` (B, F) if given: (B, C, F)."""
-        raise NotImplementedError
 
 
 class ExportedVocoder(MelToWave):

@@ -1,9 +1,7 @@
 """Lists of phrases to speak: texts, or the mels or recordings of copy synthesis."""
 
 import re
-import sys
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import torch
@@ -11,13 +9,12 @@ from torch import Tensor
 
 from common.audio.mel import MelExtractor
 from common.audio.options import features_config
-from common.audio.pitch import PITCH_LIMITS
 from common.audio.wav import SOUND_FORMATS, SOUND_SUFFIXES, check_wav, load_wav
 from common.config import AudioConfig, audio_preset
 from common.data.features import load_mel, recorded_samples
 from common.data.filelist import FilelistEntry, read_numbered_lines
 from common.errors import InputError, shown
-from common.synthesis.utterances import Phrase, SynthesisInput, load_row
+from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract
 
 COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
@@ -29,7 +26,7 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
     - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), separated by tabs or
       by ``|``; the other lines give their values.
     - ``output.wav|utterance`` on every line, where the first line's name ends in a suffix of `SOUND_FORMATS`, or
-      every line begins with one word and ``|``. Three columns without suffixes are LJSpeech's ``metadata.csv``.
+      every line begins with one word and ``|``.
     - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so on.
 
     Any other ``|`` is text. Empty lines are skipped. A line may leave a column of ``optional`` empty. Raises InputError
@@ -50,9 +47,8 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
         where = f"{path}:{number}"
         values = [value.strip() for value in line.split(delimiter, most)]
         if len(values) != len(columns):
-            wanted = " and ".join(name or "a transcript" for name in columns)
-            raise InputError(f"{where}: {len(values)} columns, expected {len(columns)}: {wanted}")
-        named = {name: value for name, value in zip(columns, values) if name and (value or name not in optional)}
+            raise InputError(f"{where}: {len(values)} columns, expected {len(columns)}: {' and '.join(columns)}")
+        named = {name: value for name, value in zip(columns, values) if value or name not in optional}
         if empty := [name for name, value in named.items() if not value]:
             raise InputError(f"{where}: empty {empty[0]}")
         output = _output_path(named.pop("output", f"audio_{place:04d}.wav"), where=where)
@@ -76,11 +72,6 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> tuple[tuple[str, ...], st
         return columns, delimiter, lines[1:]
     name = PurePosixPath(first.partition("|")[0].strip())
     is_named = all(re.match(r"[^\s|]+\|\S", line) for _, line in lines)
-    has_suffix = any(PurePosixPath(line.partition("|")[0]).suffix for _, line in lines)
-    if is_named and not has_suffix and all(line.count("|") == 2 for _, line in lines):
-        # LJSpeech's: the transcript as written, which is passed over, then with numbers in words
-        print(f"note: {path} is read as LJSpeech's metadata.csv; the normalized transcripts are spoken")
-        return ("output", "", "text"), "|", lines
     if is_named or ("|" in first and name.suffix.lower() in SOUND_FORMATS):
         return ("output", "text"), "|", lines
     if path.suffix == ".tsv":
@@ -96,13 +87,6 @@ def _output_path(name: str, *, where: str) -> PurePosixPath:
     if path.suffix and path.suffix.lower() not in SOUND_FORMATS:
         raise InputError(f"{where}: output {name!r}: expected a name that ends in {SOUND_SUFFIXES}, or has no suffix")
     return path if path.suffix else path.with_name(path.name + ".wav")
-
-
-def warn_unread(phrases: Sequence[Phrase], *, read: Collection[str], source: str) -> None:
-    """Name on stderr the columns of a list, ``source``, that are not among those that are ``read``."""
-    columns = ("mel", "wav", "pitch", "duration", "speaker")
-    if unread := [name for name in columns if name not in read and getattr(phrases[0], name) is not None]:
-        print(f"warning: {source}: not read, as nothing here uses it: column {', '.join(unread)}", file=sys.stderr)
 
 
 def load_mels_or_recordings(
@@ -128,23 +112,6 @@ def load_mels_or_recordings(
         audio = _described(dataset_path, entries, contract) or (contract.audio if contract else AudioConfig())
         mels = [load_mel(dataset_path, entry, n_mels=audio.n_mels) for entry in entries]
     return [SynthesisInput(phrase, mel=mel) for phrase, mel in zip(phrases, mels)], audio
-
-
-def with_frame_pitch(items: Sequence[SynthesisInput], *, dataset_path: Path) -> list[SynthesisInput]:
-    """The utterances with the pitch of each frame, of the list's column ``pitch``, if it has one.
-
-    Raises InputError if a file is missing, of another length, or beyond `PITCH_LIMITS`; names the list's line.
-    """
-    if items[0].phrase.pitch is None:
-        return list(items)
-    rows, (low, high) = [], PITCH_LIMITS
-    for item in items:
-        path, where = dataset_path / str(item.phrase.pitch), item.phrase.where
-        pitch = load_row(path, item.length, each="mel frame", where=where)
-        if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
-            raise InputError(f"{path} ({where}): pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g}")
-        rows.append(replace(item, frame_pitch=pitch))
-    return rows
 
 
 def _described(
