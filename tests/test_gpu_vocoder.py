@@ -1,7 +1,5 @@
 """What of a vocoder's inference only shows on a GPU: run with `bash scripts/test.sh -m gpu`."""
 
-import itertools
-import threading
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -95,27 +93,3 @@ def test_a_recording_that_fails_leaves_stream_and_random_numbers_as_they_were():
     torch.cuda.manual_seed(1)
     replay()
     assert torch.equal(drawn, expected)
-
-
-def test_work_is_recorded_while_another_thread_allocates_and_waits():
-    device, recorded, started = torch.device("cuda"), threading.Event(), threading.Event()
-    weight = torch.ones(64, 64, device=device)
-
-    def pin() -> None:
-        for size in itertools.count(1):
-            torch.empty(size, 4096).pin_memory()
-            torch.cuda.Event().query()
-            started.set()
-            if recorded.is_set():
-                return
-
-    thread = threading.Thread(target=pin)
-    thread.start()
-    try:
-        started.wait()
-        replay, product = GraphRecorder("x").capture(lambda: torch.stack([weight @ weight for _ in range(200)]).sum(0))
-    finally:
-        recorded.set()
-        thread.join()
-    replay()
-    assert torch.equal(product, torch.full_like(weight, 200 * 64))

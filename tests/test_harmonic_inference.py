@@ -14,11 +14,8 @@ from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav, save_wav
 from common.checkpoints.loading import open_checkpoint
 from common.config import AudioConfig
-from common.errors import InputError
 from common.precision import Precision
 from common.synthesis.loading import load_vocoder, load_voice
-from common.synthesis.options import SpeakingOptions, VoiceOptions
-from harmonic.arg_parser import InferenceOptions
 from scripts.checkpoint_tools import inspect, strip
 
 N_FRAMES = 100
@@ -59,40 +56,9 @@ def test_a_recording_is_copied_with_more_corrections_nearer(speak: Callable[...,
     assert torch.equal(default, speak("--mel-corrections", "2")) and not torch.equal(default, speak("--seed", "9"))
 
 
-def test_a_column_of_pitch_is_spoken_with(speak: Callable[..., Tensor], capsys: pytest.CaptureFixture[str]):
-    pitch = torch.full((N_FRAMES,), 180.0)
-    steady = speak(pitch=pitch)
-    assert not torch.allclose(steady, speak(pitch=pitch * 1.5), atol=1e-2)
-    assert "not read" not in capsys.readouterr().err
-
-
-def test_pitch_that_does_not_fit_is_refused(speak: Callable[..., Tensor]):
-    with pytest.raises(InputError, match=r"pitch.pt: shape \(99,\), expected \(100,\), one value a mel frame"):
-        speak(pitch=torch.full((N_FRAMES - 1,), 180.0))
-    for value in (20.0, 1300.0, -5.0):
-        pitch = torch.zeros(N_FRAMES)
-        pitch[4] = value
-        with pytest.raises(InputError, match=rf"list.tsv:2\): pitch of {value:g} Hz, expected 0 or 30 to 1200"):
-            speak(pitch=pitch)
-
-
 def test_the_denoiser_is_refused(speak: Callable[..., Tensor]):
     with pytest.raises(SystemExit):  # it has no noise of its own
         speak("--denoising-strength", "0.01")
-
-
-@pytest.mark.parametrize("given", [False, True], ids=["found", "given"])
-def test_pieces_of_a_loaded_vocoder_are_the_whole(checkpoint: Path, given: bool):
-    vocoder = load_vocoder(
-        open_checkpoint(checkpoint, role="vocoder", ema=True),
-        VoiceOptions(SpeakingOptions(seed=1), models={"vocoder": InferenceOptions(mel_corrections=3)}),
-        precision=Precision(),
-    )
-    mel = speech_mel(300)
-    extra = {"pitch": torch.linspace(100, 200, 300)[None]} if given else {}
-    pieces = list(vocoder.stream(mel[0], **extra))
-    assert len(pieces) > 3
-    torch.testing.assert_close(torch.cat(pieces), vocoder.speak(mel, [300], **extra)[0], atol=1e-5, rtol=0)
 
 
 def test_a_voice_speaks_through_it(tmp_path: Path):

@@ -281,19 +281,3 @@ def test_latencies_are_printed_for_more_than_ten_measurements_and_nothing_when_q
     inference.main([*argv, "-o", str(tmp_path / "out"), "--save-mels", "--quiet", "--unknown-symbols", "drop"])
     assert capsys.readouterr() == ("", "")
     assert len(list((tmp_path / "out" / "mels").glob("*.pt"))) == 2
-
-
-@pytest.mark.parametrize(("pace", "status"), [("10", 1), ("1", 0)])
-def test_a_phrase_of_a_frame_is_not_spoken(tmp_path, checkpoint, capsys, pace, status):
-    lines = ["text\tduration", f"{TEXTS[0]}\ta.pt", f"{TEXTS[3]}\tb.pt"]
-    (tmp_path / "phrases.tsv").write_text("\n".join(lines))
-    save_tensor(tmp_path / "a.pt", torch.full((encode(TEXTS[0]).size(1),), 3))
-    save_tensor(tmp_path / "b.pt", torch.zeros(encode(TEXTS[3]).size(1)))
-    argv = ["-i", tmp_path / "phrases.tsv", "-o", tmp_path / "out", "--fastpitch", checkpoint, "--pace", pace]
-    argv += ["--dataset-path", tmp_path, "--griffin-lim-iters", "1", "--repeats", "2"]
-    assert inference.main([str(word) for word in argv]) == status
-    out, err = capsys.readouterr()
-    warning = f"warning: {tmp_path}/phrases.tsv:3 (audio_0002.wav): the voice did not speak it: 1 frame for 3 symbols"
-    assert warning in err.splitlines() and err.count("warning") == 1 + status
-    assert f"{1 + status} of 2 phrases were not spoken: the voice made fewer than 3 frames of each" in out
-    assert soundfile.info(tmp_path / "out" / "audio_0002.wav").frames == 200  # what there is, is kept

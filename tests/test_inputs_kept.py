@@ -91,7 +91,7 @@ SPOKEN = {
     "prosody by a link": ("--prosody link.json --save-prosody -o sub/../a.wav", "a.prosody.json: --prosody"),
     "given durations": ("-i given.tsv --save-mels -o .", "mels/d.pt: given.tsv:2"),
     "the list": ("-i a.srt --subtitles srt -o .", "a.srt: -i/--input"),
-    "two results": ("--text Go. -o new --log-file new/speech.timings.json --timings", "--log-file"),
+    "two results": ("--text Go. -o new --log-file new/speech.prosody.json --save-prosody", "--log-file"),
     "the log": ("-i given.tsv -o . --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
     "the log, without sound": ("-i given.tsv --repeats 2 --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
 }
@@ -146,21 +146,6 @@ def test_settings_of_mels_replace_nothing_else(tmp_path: Path, monkeypatch: pyte
             describe(name)
     assert contents(tmp_path) == before
     assert describe("audio.json") == describe("audio.json") == 0
-
-
-def test_columns_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    save_voice(tmp_path / "voice.pt")
-    monkeypatch.chdir(tmp_path)
-    save_tensor(Path("a.pt"), torch.zeros(80, 4) - 5)
-    Path("mel.tsv").write_text("output\tmel\tpitch\tspeaker\na.wav\ta.pt\tnope\tzorro\n")
-    Path("text.tsv").write_text("output\ttext\tmel\na.wav\tGo on.\tnope.pt\n")
-    for words, column in (
-        ("-i mel.tsv --griffin-lim-iters 1", "pitch, speaker"),
-        ("-i text.tsv --fastpitch voice.pt", "mel"),
-    ):
-        assert inference.main([*words.split(), "-o", "out", "--quiet"]) == 0
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line == f"warning: {words.split()[1]}: not read, as nothing here uses it: column {column}"
 
 
 def test_standard_input_is_utf_8(monkeypatch):

@@ -91,15 +91,6 @@ def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path
         load_models([])
 
 
-def test_load_voice_and_the_server_use_them(filled: Path, capsys):
-    voice = load_voice(device="cpu")
-    assert voice.synthesizer.vocoder.name == "hifigan" and voice.speak("good day.").duration > 0
-    assert load_voice(vocoder=filled / loading.VOCODER, device="cpu").synthesizer.vocoder.name == "hifigan"
-    models = load_models(["--cpu"])
-    assert models.voice_name == "en-small" and models.voice.synthesizer.vocoder.name == "hifigan"
-    assert "no voice is given" in capsys.readouterr().out
-
-
 def test_the_script_speaks_its_first_word():
     assert dry_run("scripts/speak.sh", "Any text.", "--pace", "0.8") == [
         ["py", "-m", "speech_toolkit", "speak", "Any text.", "--pace", "0.8"]
@@ -128,12 +119,6 @@ def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()
     assert found() == "--fastpitch output/FastPitch_checkpoint_7.pt"
-
-
-def test_the_shipped_voice_speaks_through_a_vocoder_of_ones_own(filled: Path, tmp_path: Path, capsys):
-    mine = save_vocoder(tmp_path / "mine.pt")
-    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--hifigan", str(mine)]) == 0
-    assert f"no voice is given: {filled / loading.VOICE}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--text", "good day."], ["-i", "-"], ["--text", "hi", "--quiet"]])

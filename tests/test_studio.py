@@ -15,8 +15,7 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
-from limits import HANG_LIMIT, wait_until
-from shell import ROOT, run_bash
+from limits import HANG_LIMIT
 from singing_voice import SingingVocoder, singing_voice
 from tiny_served import serving
 
@@ -588,4 +587,3 @@ def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser):
             points = [] if moved is None else [{"x": x, "y": y - moved}]
             touch.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
         assert studio.value("pitch of OW1 in Hello") > 180
-

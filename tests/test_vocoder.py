@@ -213,14 +213,6 @@ def test_recordings_that_do_not_fit_the_vocoder_are_named_with_their_line(tmp_pa
         assert not (tmp_path / "out").exists()
 
 
-def test_recordings_need_no_vocoder_and_no_options(tmp_path):
-    save_wav(tmp_path / "r.wav", 0.3 * torch.rand(9000), sampling_rate=16000)
-    (tmp_path / "list.tsv").write_text("wav\nr.wav\n")
-    waves = spoken(tmp_path, "--griffin-lim-iters", "2")
-    assert len(waves["audio_0001"]) == (1 + 9000 // 200) * 200  # of the frames that are usual at 16 kHz
-    assert soundfile.info(tmp_path / "out" / "audio_0001.wav").samplerate == 16000
-
-
 OTHERS = {"framing": "centered", "peak": None}
 
 

@@ -215,11 +215,6 @@ def test_without_a_recognizer_none_is_listed_and_a_recording_is_refused(served):
     assert [Error.from_event(event).code for event in events] == ["no_recognizer"] * len(asked)
 
 
-def test_a_recording_may_begin_with_its_first_chunk(served):
-    (event,) = ask(served, chunk(seconds=1.0), AudioStop(), until=["transcript"])
-    assert Transcript.from_event(event).text == served.models.recognizer.transcribe(torch.zeros(8000))[0].text
-
-
 NO_EVENT = {
     b"hello\n": "not an event of the Wyoming protocol",
     b"[1]\n": "not an event",
@@ -249,12 +244,6 @@ def test_what_is_no_event_is_an_error_event_and_the_server_goes_on(served, data:
     assert "Traceback" not in caplog.text
     (event,) = ask(served, Ping("a"), until=["pong"])
     assert event.data == {"text": "a"}
-
-
-def test_many_small_chunks_take_no_more_memory_than_their_samples(served):
-    empty = AudioChunk(rate=8000, width=2, channels=1, audio=b"").event()
-    (event,) = ask(served, START, *[SimpleNamespace(event=lambda: empty)] * 1000, AudioStop())
-    assert "no sound before it" in Error.from_event(event).text
 
 
 def test_connections_that_say_nothing_are_closed_and_their_number_is_bounded(served):
