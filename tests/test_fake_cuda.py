@@ -3,7 +3,6 @@
 What fake tensors do not show: waits inside the kernels of libraries.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,7 +18,7 @@ import tiny_waveglow
 import torch
 from fake_cuda import DEVICE, FakeGpu, gpu
 from tiny import padded_priors
-from torch import Tensor, nn
+from torch import nn
 
 from common.config import AudioConfig
 from common.data.batch import Batch
@@ -157,33 +156,6 @@ def on_device(gpu: FakeGpu, case: Case) -> tuple[Networks, Objective, Any]:
     with gpu.watch():
         augmentation._noise(DEVICE)
     return networks, objective, gpu.on_device(batch)
-
-
-@pytest.mark.parametrize(
-    "held_up",
-    [
-        lambda x: x.sum().item(),
-        lambda x: bool((x > 0).all()),
-        lambda x: x[x > 0],
-        lambda x: x.masked_fill(x > 0, 0.0).nonzero(),
-        lambda x: x + torch.ones(3),
-        lambda x: x * torch.tensor([1.0, 2.0, 3.0], device=x.device),
-        lambda x: x.copy_(torch.ones(3)),
-        lambda x: x.cpu(),
-        lambda x: x.tolist(),
-        lambda x: torch.linalg.inv(x.diag()),
-        lambda x: x.repeat_interleave(x.long()),
-    ],
-)
-def test_what_holds_up_the_device_is_seen(gpu: FakeGpu, held_up: Callable[[Tensor], object]):
-    values = gpu.on_device(torch.zeros(3))
-    with gpu.watch() as seen:
-        try:
-            held_up(values)
-        except AssertionError as error:
-            assert re.search("waits for the device|of the host|asks for a value", str(error))
-            return
-    assert len(seen.waits + seen.uploads) == 1
 
 
 @of_every_model

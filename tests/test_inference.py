@@ -118,17 +118,6 @@ def test_the_wav_is_griffin_lim_of_the_mel_and_fades_out(speak, tmp_path):
     close(wave, expected, 1 / 32768)
 
 
-def test_given_mels_become_the_same_sound_as_when_they_were_made(speak, tmp_path, capsys):
-    speak(numbered(TEXTS[:2]), "--griffin-lim-iters", "5")
-    waves = [(tmp_path / "out" / f"{place}.wav").read_bytes() for place in (0, 1)]
-    (tmp_path / "out" / "mels").rename(tmp_path / "given")
-    lines = ["mel\toutput", "given/0.pt\tx.wav", "given/1.pt\ty.wav"]
-    mels = speak(lines, "--griffin-lim-iters", "5", voice=False)
-    assert [(tmp_path / "out" / name).read_bytes() for name in ("x.wav", "y.wav")] == waves
-    assert torch.equal(mels["x"], torch.load(tmp_path / "given" / "0.pt"))
-    assert capsys.readouterr().out.count("Griffin-Lim") == 2  # once a run
-
-
 TRANSFORMS = {
     "--pitch-transform-flatten": lambda pitch: pitch * 0,
     "--pitch-transform-invert": lambda pitch: -pitch,
@@ -269,15 +258,3 @@ def test_a_run_prints_a_line_for_each_file_and_a_summary(speak, tmp_path, capsys
     speech, work, speed = map(float, found.groups())
     assert speech == pytest.approx(sum(info.frames for info in infos) / 22050, abs=0.006)
     assert work < 0.006 or speech / (work + 0.006) - 0.01 < speed < speech / (work - 0.006) + 0.01, "work is rounded"
-
-
-def test_latencies_are_printed_for_more_than_ten_measurements_and_nothing_when_quiet(tmp_path, checkpoint, capsys):
-    (tmp_path / "phrases.txt").write_text("Go on.\nHm?\n")
-    argv = ["-i", str(tmp_path / "phrases.txt"), "--fastpitch", str(checkpoint), "--no-audio"]
-    for options, is_shown in (("--repeats 5", False), ("--repeats 6", True)):
-        inference.main([*argv, "-bs", "1", *options.split()])
-        out = capsys.readouterr().out
-        assert ("99% generator latency" in out) == is_shown and " x real time" in out.splitlines()[-1]
-    inference.main([*argv, "-o", str(tmp_path / "out"), "--save-mels", "--quiet", "--unknown-symbols", "drop"])
-    assert capsys.readouterr() == ("", "")
-    assert len(list((tmp_path / "out" / "mels").glob("*.pt"))) == 2

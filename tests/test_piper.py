@@ -9,7 +9,6 @@ import pytest
 import test_export_waveglow
 import tiny_tacotron2
 import tiny_voice
-from shell import ROOT
 from tiny_harmonic import save_harmonic
 
 from common.config import AudioConfig
@@ -18,10 +17,8 @@ from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import espeak_voice
 from common.text.front_end import TextFrontEnd
-from common.text.options import TextOptions, text_config
 from common.text.symbols import CODE_POINTS
 from scripts import checkpoint_tools
-from scripts.demos import quickstart
 
 piper = pytest.importorskip("piper", reason="piper-tts is not installed")
 sherpa_onnx = pytest.importorskip("sherpa_onnx", reason="sherpa-onnx is not installed")
@@ -89,22 +86,6 @@ def test_the_description_is_what_piper_reads(tmp_path: Path):
     code_points = {symbol for symbol in piper.phoneme_ids.DEFAULT_PHONEME_ID_MAP if len(symbol) == 1}
     assert code_points - set(known) - {"#"} == lacked
     assert known["^"] == known["$"] == [1] and known["_"] == [0] and "sil" not in known
-
-
-@pytest.mark.skipif(not (ROOT / "voices/en-small.pt").is_file(), reason="voices/ holds no weights")
-def test_the_shipped_voice_is_spoken_by_both_packages(tmp_path: Path):
-    voice, vocoder = ROOT / "voices/en-small.pt", ROOT / "voices/vocoder-small.pt"
-    words = ["--vocoder", str(vocoder), "--format", "piper", "-o", str(tmp_path / "lj.onnx")]
-    checkpoint_tools.export([str(voice), *words])
-    expected = load_voice(voice, vocoder, device="cpu").speak(SENTENCE).wave.numpy()
-    for sound in (spoken_by_piper(tmp_path / "lj.onnx"), spoken_by_sherpa(tmp_path / "lj.onnx")):
-        np.testing.assert_allclose(sound, expected, atol=SAME_SOUND)
-
-
-def test_voices_of_the_quickstart_and_of_languages_read_pipers_symbols():
-    made = [quickstart.TEXT["symbol-set"]]
-    made += [text_config(TextOptions(g2p_language=language)).symbol_set for language in ("en-us", "de")]
-    assert set(made) == {CODE_POINTS}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -267,18 +266,6 @@ def test_bodies_beyond_the_limit_are_refused_whether_or_not_they_announce_their_
         assert ask(one).status_code == 200
 
 
-def test_uploads_never_reach_the_disk(models, monkeypatch: pytest.MonkeyPatch):
-    def fail(*_: object) -> None:
-        raise AssertionError("a file was written")
-
-    monkeypatch.setattr(tempfile.SpooledTemporaryFile, "rollover", fail)
-    recognizer = SimpleNamespace(sampling_rate=8000)
-    with held(replace(models, recognizer=recognizer, recognizer_name="ear")) as one:
-        answer = one.http.post("/v1/audio/transcriptions", files={"file": ("a.wav", bytes(3 * 2**20))})
-        assert answer.status_code == 400
-        assert "no sound file" in answer.json()["error"]["message"]
-
-
 def test_the_key_opens_everything_and_only_signs_of_life_and_pages_need_none(models):
     with held(models, api_key="s3cret-ä") as one:
         for path in ("/healthz", "/readyz", "/", "/docs", "/openapi.json"):
@@ -479,14 +466,3 @@ def test_an_address_that_is_taken_is_named(options: str):
         words = options.format(taken.getsockname()[1])
         with pytest.raises(InputError, match=f"{words.removeprefix('--port 0 ')}: Address already in use"):
             serve.main(["--fastpitch", "a", *words.split()])
-
-
-@pytest.mark.parametrize("key", ["", "x"])
-def test_an_open_address_is_warned_about_once_if_there_is_no_key(key: str, capsys, monkeypatch):
-    monkeypatch.delenv("SPEECH_API_KEY", raising=False)
-    if key:
-        monkeypatch.setenv("SPEECH_API_KEY", key)
-    with pytest.raises(InputError):
-        serve.main(["--fastpitch", "absent.pt", "--host", "0.0.0.0", "--port", "0"])
-    warnings = capsys.readouterr().err
-    assert warnings.count("warning") == warnings.count("set SPEECH_API_KEY") == (not key)

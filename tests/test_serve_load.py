@@ -1,7 +1,6 @@
 """The load test of the server counts what is lost or wrong, and shows how long all took."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,7 @@ from common.audio.wav import pcm16
 from common.serving.app import Service
 from common.serving.options import Limits
 from scripts.benchmarks import serving
-from scripts.benchmarks.serving import Answer, ask_in_rounds, row_of
+from scripts.benchmarks.serving import ask_in_rounds
 
 CLIENTS, TEXTS = 3, ("go on", "a longer sentence, of several words")
 
@@ -36,13 +35,6 @@ def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(served):
         made = np.frombuffer(answer.body, "<i2").astype(int)
         np.testing.assert_allclose(made, np.frombuffer(pcm16(wave), "<i2"), atol=1)
         assert answer.spoken == pytest.approx(len(wave) / served.voice.sampling_rate)
-
-
-def test_the_table_has_throughput_percentiles_and_what_was_lost():
-    answers = [Answer("", 200, b"", 1.0, float(number), number / 10) for number in range(1, 101)]
-    answers[0] = replace(answers[0], status=503)
-    row = row_of(answers, clients=CLIENTS, seconds=50.0)
-    assert list(row.values()) == "3 100 2.0 2.0 50.50 95.05 99.01 5.05 9.50 9.90 1".split()
 
 
 def test_options_that_the_load_test_does_not_have_go_to_the_server(monkeypatch: pytest.MonkeyPatch):

@@ -76,12 +76,6 @@ def test_mels_and_recordings_sound_through_the_shipped_vocoder_that_reads_them(f
         assert f"the sound is made by {made_by}" in capsys.readouterr().out
 
 
-def test_a_published_voice_is_taken_to_make_what_its_file_does_not_record(filled: Path):
-    other = replace(AUDIO, framing="aligned")
-    assert shipped_vocoder(other, assumed=("framing",)) is not None
-    assert shipped_vocoder(other, assumed=("peak",)) is None
-
-
 def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path):
     with pytest.raises(OptionError, match="no voice for text; give --fastpitch or --tacotron2"):
         inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav")])

@@ -24,7 +24,6 @@ from common.serving.models import ServedModels
 from common.serving.options import Limits
 from common.serving.pages import STUDIO, studio_page
 from common.synthesis.voice import Voice
-from common.text.config import TextConfig
 from common.text.ssml import has_markup, read_markup
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -410,20 +409,6 @@ def test_takes_are_kept_played_restored_and_removed(studio: Studio):
     assert takes.count() == 1 and len(studio.asked) == 2
 
 
-def test_the_cursor_moves_with_the_sound_and_a_click_seeks(studio: Studio):
-    studio.speak(LONG)
-    seconds = "parseFloat(document.querySelector('#time').textContent)"
-    expect(studio.page.locator("#time")).to_have_text(re.compile(r"^(0\.[1-9]|[1-9])"))
-    studio.page.keyboard.press("Space")
-    assert studio.page.inner_text("#play") == "Play"
-    box = studio.page.locator("#strip").bounding_box()
-    studio.page.mouse.click(box["x"] + 500, box["y"] + 90)
-    total = float(studio.page.inner_text("#time").split("/")[1].removesuffix("s"))
-    assert studio.page.evaluate(seconds) == pytest.approx(total * 500 / box["width"], abs=0.02)
-    cursor = studio.page.locator("#cursor").bounding_box()
-    assert cursor["x"] + 1 == pytest.approx(box["x"] + 500, abs=3)
-
-
 def test_the_servers_line_is_shown_as_it_is(studio: Studio):
     studio.page.fill("#text", "<speak>Hello <prosody pitch='loud'>there</prosody></speak>")
     with studio.page.expect_response("**/v1/audio/speech") as response:
@@ -444,39 +429,6 @@ def test_a_voice_without_prosody_has_words_and_no_handles(browser):
         assert studio.page.get_by_role("slider").count() == 0 and studio.page.locator("#inspector").is_hidden()
         assert "they cannot be set, so there are no handles" in studio.page.inner_text("#why-unshaped")
         assert np.array_equal(studio.sound(), samples_of(answer))
-
-
-IPA = TextConfig(input_type="phone", symbol_set="ipa_marked", cleaners=("english_cleaners_v3",), g2p="espeak")
-
-
-@pytest.fixture(scope="module")
-def ipa_address() -> Iterator[str]:
-    with served(singing_voice(text=IPA)) as address:
-        yield address
-
-
-def labels_of(studio: Studio) -> list[str]:
-    return [label for label in studio.page.locator(".phone").all_inner_texts() if label]
-
-
-def test_stress_length_and_the_ends_of_words_belong_to_their_sounds(browser, ipa_address: str):
-    with opened(browser, ipa_address, viewport={"width": 1200, "height": 1000}) as studio:
-        before = symbols(studio.speak("Hello there, doing fine.")["prosody"])
-        assert [row["symbol"] for row in before[1:12]] == [*"həlˈoʊ#ðˈɛɹ"]
-        assert labels_of(studio)[:11] == "sil h ə l ˈo ʊ ð ˈɛ ɹ , d".split()
-        assert studio.handle("pitch of ˌuː in doing").count() == studio.handle("end of ˌuː in doing").count() == 1
-        studio.drag("pitch of ˈo in Hello", 0, -50)
-        after = symbols(studio.table())
-        factor = after[5]["pitch"] / before[5]["pitch"]
-        assert factor > 1.1 and after[4]["pitch"] == pytest.approx(factor * before[4]["pitch"], abs=0.01)
-        assert [row["pitch"] for row in (*after[:4], *after[6:])] == [
-            row["pitch"] for row in (*before[:4], *before[6:])
-        ]
-        studio.handle("end of ʊ in Hello").focus()
-        studio.page.keyboard.press("Shift+ArrowRight")
-        frames = studio.frames()
-        gained = sum(frames[6:8]) - sum(row["frames"] for row in before[6:8])
-        assert gained == before[8]["frames"] - frames[8] == min(5, before[8]["frames"] - 1)
 
 
 class WaitingVocoder(SingingVocoder):
@@ -514,20 +466,6 @@ def test_a_long_text_is_heard_and_seen_as_it_is_made(browser):
         )
 
 
-def test_a_text_that_is_stopped_keeps_what_was_spoken(browser):
-    vocoder = WaitingVocoder()
-    with served(singing_voice().with_synthesizer(vocoder=vocoder)) as address, opened(browser, address) as studio:
-        page = studio.page
-        page.fill("#text", LONG)
-        page.click("#speak")
-        expect(page.locator(".messages")).to_contain_text("1 of 5 sentences")
-        page.get_by_role("button", name="Stop").click()
-        expect(page.locator("#takes li")).to_have_count(1)
-        assert page.inner_text("#status") == "Stopped" and studio.handle("pitch of HH in Hello").count() == 1
-        vocoder.wanted.set()
-        assert [one["text"] for one in studio.table()["utterances"]] == ["Hello there."]
-
-
 def test_text_edits_and_takes_are_there_after_a_reload_and_sound_the_same(studio: Studio):
     studio.speak()
     studio.drag("pitch of OW1 in Hello", 0, -50)
@@ -561,29 +499,3 @@ def test_what_will_be_said_is_shown_without_speaking(studio: Studio):
     assert studio.asked[0]["show"] is True and page.locator("#stage").is_hidden()
     page.get_by_role("button", name="Close what will be said").click()
     assert page.locator("#reading").is_hidden()
-
-
-def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser):
-    voice = singing_voice(speakers=("ann", "a speaker whose name is wider than the screen of a phone"))
-    screen = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-    with served(voice) as address, opened(browser, address, **screen) as studio:
-        page = studio.page
-        width = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-        assert page.evaluate(width) == [360, 360]
-        studio.speak("Hello there, this is a sentence that is much wider than the screen of a phone. This is fine.")
-        assert page.evaluate(width) == [360, 360]
-        assert page.evaluate("(p => p.scrollWidth > p.clientWidth)(document.querySelector('#picture'))")
-        for selector in (".handle:visible", "button:visible", "select:visible", "input[type=range]:visible"):
-            for box in (one.bounding_box() for one in page.locator(selector).all()[:30]):
-                assert box["width"] >= 24 and box["height"] >= 24, selector
-        if page.inner_text("#play") == "Pause":  # the sound is not over, and the picture would follow it
-            page.click("#play")
-        handle = studio.handle("pitch of OW1 in Hello")
-        handle.scroll_into_view_if_needed()
-        box = handle.bounding_box()
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        touch = page.context.new_cdp_session(page)
-        for kind, moved in (("Start", 0), ("Move", 20), ("Move", 40), ("End", None)):
-            points = [] if moved is None else [{"x": x, "y": y - moved}]
-            touch.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
-        assert studio.value("pitch of OW1 in Hello") > 180

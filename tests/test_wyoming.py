@@ -116,16 +116,6 @@ def test_a_text_that_comes_in_pieces_is_spoken_sentence_by_sentence_as_the_whole
     assert len(lines) == 3 and all(line.startswith("wyoming synthesize 200, ") for line in lines), lines
 
 
-def test_sound_begins_before_the_last_piece_of_a_text_has_come(served):
-    async def work(client: AsyncClient) -> Event | None:
-        await client.write_event(SynthesizeStart().event())
-        await client.write_event(SynthesizeChunk("Go on. And ").event())
-        return await client.read_event()
-
-    event = talk(served, work)
-    assert event is not None and event.type == "audio-start"
-
-
 @pytest.mark.parametrize("text", ["🎉", "...", "---"])
 def test_a_text_of_which_nothing_is_said_is_a_short_silence(served, text: str):
     for requests, end in (
@@ -164,12 +154,9 @@ def chunk_like(start: AudioStart, *, n_bytes: int) -> AudioChunk:
 START = AudioStart(rate=8000, width=2, channels=1)
 BAD = {
     "no text": ([Synthesize(" ")], "input: there is nothing to speak in it"),
-    "a number": ([Synthesize(5)], "input: input should be a valid string, got 5"),
     "unknown speaker": ([Synthesize("go", voice=SynthesizeVoice("eve"))], "voice: 'eve', expected one of voice, ann"),
     "too long": ([Synthesize("a" * 301)], "input: 301 characters, this server's limit is 300"),
     "wrong SSML": ([Synthesize("<speak>", text_format="ssml")], "input: line 1"),
-    "text as SSML": ([Synthesize("go", text_format="ssml")], "holds no SSML"),
-    "wrong in a stream": ([SynthesizeStart(), SynthesizeChunk("日本"), SynthesizeStop()], "input"),
     "too long in a stream": (
         [SynthesizeStart(), *[SynthesizeChunk("a" * 100)] * 4],
         "characters, this server's limit is",
@@ -179,17 +166,12 @@ BAD = {
         [START, chunk(seconds=2.9), AudioChunk(rate=10, width=2, channels=1, audio=bytes(2))],
         "audio-chunk: 10 Hz and 1 channels, expected 4000 to 384000 Hz",
     ),
-    "a rate that changes a little": (
-        [START, chunk(seconds=0.1), AudioChunk(rate=16000, width=2, channels=1, audio=bytes(2))],
-        "audio-chunk: expected whole samples, all of one rate",
-    ),
     "a rate of 2 GHz": ([AudioStart(rate=2 * 10**9, width=2, channels=1)], "audio-start: 2000000000 Hz"),
     "a thousand channels": ([AudioStart(rate=8000, width=2, channels=1000)], "1000 channels, expected"),
     "too many bytes": (
         [loud := AudioStart(rate=48000, width=2, channels=2), *[chunk_like(loud, n_bytes=60_000)] * 2],
         "audio-chunk: more than 3 s of sound, or 100000 bytes",
     ),
-    "samples of 8 bits": ([START, chunk(seconds=0.1, width=1)], "audio-chunk: expected samples of 16 bits"),
     "no sound": ([START, AudioStop()], "audio-stop: there was no sound before it"),
 }
 
@@ -217,17 +199,12 @@ def test_without_a_recognizer_none_is_listed_and_a_recording_is_refused(served):
 
 NO_EVENT = {
     b"hello\n": "not an event of the Wyoming protocol",
-    b"[1]\n": "not an event",
-    b"{}\n": "not an event",
     b'{"type": "x", "payload_length": "a"}\n': "not an event",
     b'{"type": "x", "payload_length": 200000}\n': "more than 100000 bytes",
     b'{"type": "synthesize"}\n': "synthesize: missing or wrong field",
     b'{"type": "synthesize", "data": {"text": "a", "voice": 5}}\n': "synthesize: missing or wrong field",
     b'{"type": "synthesize-start"}\n{"type": "synthesize-chunk", "data": {"text": 5}}\n': "synthesize-chunk: missing",
     b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected samples",
-    b'{"type": "audio-start", "data": {"rate": null}}\n': "audio-start: missing or wrong field",
-    b'{"type": "audio-chunk", "data": {"rate": "x", "width": 2, "channels": 1}}\n': "audio-chunk: expected samples",
-    b'{"type": "audio-stop"}\n': "audio-stop: there was no sound before it",
     b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected samples",
 }
 
