@@ -3,7 +3,6 @@
 import dataclasses
 from pathlib import Path
 
-import matplotlib.image
 import pytest
 import tiny_voice
 import torch
@@ -14,18 +13,15 @@ from tiny_waveglow import lively
 from torch import Tensor, nn
 
 import inference
-from common import plots
 from common.audio.denoiser import BIAS_FRAMES, Denoiser
 from common.audio.mel import griffin_lim
 from common.audio.wav import load_wav
 from common.checkpoints.reading import load_checkpoint
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.errors import InputError, OptionError
-from common.files import write_json
 from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
-from common.torch_file import save_tensor
 from fastpitch import model as fastpitch
 from hifigan import model as hifigan
 from tacotron2.arg_parser import InferenceOptions as Tacotron2Options
@@ -174,42 +170,6 @@ def test_every_combination_speaks(speak: Speak, networks: dict[str, nn.Module], 
         assert len(wave) == mel.size(1) * AUDIO.hop_length
         torch.testing.assert_close(wave, wave_truth(vocoder, networks, mel), rtol=0, atol=2 * ONE_STEP)
         assert wave.std() > 3e-4
-
-
-@pytest.mark.parametrize(
-    ("words", "labels"),
-    [
-        ("FastPitch HiFi-GAN", ["frequency (Hz)"]),  # of sounds that are too short for pitch
-        ("Tacotron2 WaveGlow", ["frequency (Hz)", "symbol"]),
-        ("HiFi-GAN", ["frequency (Hz)", "pitch (Hz)"]),
-        ("--no-audio", ["frequency (Hz)"]),
-    ],
-)
-def test_plots_are_made_beside_the_sound_of_whatever_speaks(
-    speak: Speak, monkeypatch: pytest.MonkeyPatch, words: str, labels: list[str]
-):
-    save_tensor(speak.folder / "given/a.pt", torch.randn(8, 30) - 5)
-    write_json(speak.folder / "given/audio.json", to_plain(AUDIO))
-    from_text = words.split()[0] in ("FastPitch", "Tacotron2")
-    speak.lines = list(TEXTS[::2]) if from_text else ["output\tmel", "b/c.wav\tgiven/a.pt"]
-    figures, save = {}, plots.save_png
-    monkeypatch.setattr(
-        plots, "save_png", lambda figure, path: save(figure, path) or figures.update({path.stem: figure})
-    )
-    speak("--plots", *words.split())
-    pictures = sorted((speak.folder / "out").rglob("*.png"))
-    sounds = sorted((speak.folder / "out").rglob("*.wav"))
-    assert [path.stem for path in pictures] == (["audio_0001", "audio_0002"] if from_text else ["c"])
-    assert sounds == ([] if words == "--no-audio" else [path.with_suffix(".wav") for path in pictures])
-    for path in pictures:
-        assert matplotlib.image.imread(path).shape[1] == 1000
-        assert [axis.get_ylabel() for axis in figures[path.stem].axes] == labels
-    if from_text:
-        last = figures["audio_0002"]
-        assert last.get_suptitle() == TEXTS[2]
-        axis = last.axes[-1].yaxis if "Tacotron2" in words else last.axes[0].xaxis
-        symbols = {label.get_text() for label in axis.get_ticklabels(minor="FastPitch" in words)}
-        assert symbols and symbols <= set("hm?"), "those of its own text"
 
 
 def test_a_phrase_that_the_voice_does_not_end_is_named_and_changes_nothing_for_the_others(speak: Speak, capsys):

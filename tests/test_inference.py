@@ -1,12 +1,10 @@
 """Inference from the command line: what is spoken, how it can be controlled, and that batches change nothing."""
 
 import dataclasses
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import soundfile
 import tiny_voice
 import torch
 from golden_files import checkpoint_layouts
@@ -244,17 +242,3 @@ def test_the_log_has_the_figures_of_each_batch_and_of_the_run(speak, tmp_path, c
     assert summary["avg_mel_gen_frames/s"] == summary["avg_generator_frames/s"]  # another recipe's name for it
     assert "avg generator frames/s" in shown and "mel gen" not in shown
     assert "avg speed in real time" in shown and "avg RTF" not in shown  # whose figure in the log is the inverse
-
-
-def test_a_run_prints_a_line_for_each_file_and_a_summary(speak, tmp_path, capsys):
-    speak(["b.mp3|Go on.", "sub/a|Hm?"], "--griffin-lim-iters", "2")
-    note, *lines, summary = capsys.readouterr().out.splitlines()
-    assert "Griffin-Lim" in note
-    infos = [soundfile.info(tmp_path / "out" / name) for name in ("b.mp3", "sub/a.wav")]
-    assert [info.format for info in infos] == ["MP3", "WAV"]
-    assert lines == [f"{info.name}: {info.frames / 22050:.2f} s" for info in infos]
-    figures = r"([\d.]+) s of speech in ([\d.]+) s of work: RTF [\d.]+ \(work / speech\), ([\d.]+) x real time"
-    found = re.fullmatch(rf"2 of 2 phrases are in {tmp_path}/out; {figures}", summary)
-    speech, work, speed = map(float, found.groups())
-    assert speech == pytest.approx(sum(info.frames for info in infos) / 22050, abs=0.006)
-    assert work < 0.006 or speech / (work + 0.006) - 0.01 < speed < speech / (work - 0.006) + 0.01, "work is rounded"

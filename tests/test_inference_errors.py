@@ -129,7 +129,7 @@ def test_given_mels_that_cannot_be_used_are_refused(tmp_path, phrases):
     assert "hop_length: 200 (" in message and "mel_fmax: None (" in message
 
 
-@pytest.mark.parametrize("words", ["--help", "--tacotron2 a.pt --help", "--jasper a.pt --help"])
+@pytest.mark.parametrize("words", ["--help", "--jasper a.pt --help"])
 def test_help_needs_no_pytorch_and_opens_nothing(words):
     code = "import sys, inference\ntry:\n    inference.main()\nfinally:\n    assert 'torch._C' not in sys.modules"
     command = [sys.executable, "-c", code, *words.split()]

@@ -6,18 +6,14 @@ from pathlib import Path
 
 import pytest
 import soundfile
-import torch
 from shell import ROOT, dry_run, run_bash
 from tiny_voice import AUDIO, save_vocoder, save_voice
 
 import inference
-from common.config import to_plain
 from common.errors import InputError, OptionError
-from common.files import write_json
 from common.serving.arguments import load_models
 from common.synthesis import loading
 from common.synthesis.loading import load_voice, shipped_vocoder
-from common.torch_file import save_tensor
 from scripts.speaking import VoiceSettings, find_voice
 
 
@@ -66,16 +62,6 @@ def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tm
     assert load_voice(mine, device="cpu").synthesizer.vocoder.name == "hifigan"
 
 
-def test_mels_and_recordings_sound_through_the_shipped_vocoder_that_reads_them(filled: Path, tmp_path: Path, capsys):
-    (tmp_path / "list.tsv").write_text("mel\toutput\nmels/a.pt\ta.wav\n")
-    words = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "-o", str(tmp_path / "o")]
-    for channels, made_by in ((16, str(filled / loading.VOCODER)), (8, "Griffin-Lim")):
-        save_tensor(tmp_path / "mels" / "a.pt", torch.zeros(channels, 30) - 4)
-        write_json(tmp_path / "mels" / "audio.json", to_plain(replace(AUDIO, n_mels=channels)))
-        assert inference.main(words) == 0
-        assert f"the sound is made by {made_by}" in capsys.readouterr().out
-
-
 def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path):
     with pytest.raises(OptionError, match="no voice for text; give --fastpitch or --tacotron2"):
         inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav")])
@@ -90,8 +76,6 @@ def test_the_script_speaks_its_first_word():
         ["py", "-m", "speech_toolkit", "speak", "Any text.", "--pace", "0.8"]
     ]
     assert dry_run("scripts/speak.sh", "Hello.", OUTPUT="a.flac")[0][-1] == "a.flac"
-    done = run_bash(ROOT / "scripts/speak.sh", "--show", "--plain", "Hi.")
-    assert (done.returncode, "h ˈa ɪ" in done.stdout.replace("  ", " ")) == (0, done.stdout.count("ˈa ɪ") > 0)
     assert run_bash(ROOT / "scripts/speak.sh").returncode == 2
 
 

@@ -79,10 +79,10 @@ def test_a_reader_that_goes_away_ends_it_quietly(models):
 
 
 def test_subtitles_prosody_and_mels_stand_beside_the_sound(models, wave, tmp_path):
-    extras = "--subtitles vtt --save-prosody --save-mels --plots".split()
+    extras = "--subtitles vtt --save-prosody --save-mels".split()
     inference.main([*models, "--text", TEXT, "-o", str(tmp_path / "a.wav"), *extras])
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert found == {"a.wav", "a.vtt", "a.prosody.json", "a.png", "mels/a.pt", "mels/audio.json"}
+    assert found == {"a.wav", "a.vtt", "a.prosody.json", "mels/a.pt", "mels/audio.json"}
     assert (tmp_path / "a.vtt").read_text().startswith("WEBVTT")
     mel = torch.load(tmp_path / "mels" / "a.pt", weights_only=True)
     assert mel.size(1) * 256 == len(wave)

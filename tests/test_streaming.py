@@ -108,14 +108,6 @@ def test_pieces_of_hifigan_are_the_whole_with_and_without_denoiser(n_frames: int
     assert error_of(vocoder, mel_of(n_frames)) < 1e-5
 
 
-def test_less_context_than_the_network_and_the_denoiser_have_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
-    mel = mel_of(150)
-    assert error_of(vocoder_of(loud(ready(0)), settings=VocoderSettings(context=CONTEXT - 2)), mel) > 1e-4
-    vocoder = vocoder_of(loud(ready(0)), denoising_strength=0.3)
-    monkeypatch.setattr(vocoder._denoiser, "context", 0)
-    assert error_of(vocoder, mel) > 1e-4
-
-
 @pytest.mark.parametrize("name", [AUTHORS, NVIDIA])
 def test_pieces_of_published_checkpoints_are_the_whole(goldens: Path, name: str):
     loaded = open_checkpoint(goldens / "hifigan" / "checkpoints" / name, model="HiFi-GAN", ema=None)

@@ -181,16 +181,15 @@ def test_the_denoiser_subtracts_what_the_network_makes_of_zeros(tmp_path, mels):
         assert (waves[name] - plain).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("suffix", [".wav", ".flac"])
-def test_recordings_are_spoken_again_from_the_mels_that_the_vocoder_reads(tmp_path, suffix):
+def test_recordings_are_spoken_again_from_the_mels_that_the_vocoder_reads(tmp_path):
     generator = torch.Generator().manual_seed(0)
     recordings = [0.3 * torch.rand(n, generator=generator) for n in (3000, 4111)]
     for place, recording in enumerate(recordings):
-        soundfile.write(tmp_path / f"r{place}{suffix}", recording.numpy(), 22050, subtype="PCM_16")
-    (tmp_path / "list.tsv").write_text(f"wav\toutput\nr0{suffix}\t0\nr1{suffix}\t1\n")
+        soundfile.write(tmp_path / f"r{place}.wav", recording.numpy(), 22050, subtype="PCM_16")
+    (tmp_path / "list.tsv").write_text("wav\toutput\nr0.wav\t0\nr1.wav\t1\n")
     waves = spoken(tmp_path, "--hifigan", vocoder_checkpoint(tmp_path / "v.pt"))
     for place in range(2):
-        read = load_wav(tmp_path / f"r{place}{suffix}", sampling_rate=22050)
+        read = load_wav(tmp_path / f"r{place}.wav", sampling_rate=22050)
         mel = MelExtractor(AUDIO)(read[None])[0]  # aligned, of the recording scaled to 0.95
         assert len(waves[str(place)]) == len(read) // 64 * 64
         close(waves[str(place)], alone(ready(0), mel))

@@ -170,17 +170,6 @@ def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: s
     assert "\n" not in str(error.value)
 
 
-def test_a_table_of_another_kind_is_refused(voice: Voice):
-    content = to_plain(voice.speak("Go on now.").table)
-    for name, value, reason in (
-        ("hop_length", 512, "hop_length 512, expected the voice's, 256"),
-        ("symbol_set", "ipa", "symbol_set ipa, expected the voice's, english_basic"),
-        ("format", "other", "format: "),
-    ):
-        with pytest.raises(InputError, match=reason):
-            voice.speak(parse_prosody(content | {name: value}, where="table"))
-
-
 def test_tacotron_2_warns_once_of_what_it_cannot_do_and_tells_its_words_times(tmp_path: Path, capsys):
     path = tiny_tacotron2.save_voice(tmp_path / "Tacotron2.pt")
     voice = load_voice(path, device="cpu")

@@ -27,7 +27,7 @@ from common.serving.gate import Gate, Sites, record_of
 from common.serving.log import RequestRecord
 from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
-from common.serving.pages import STUDIO, reference_page, studio_page
+from common.serving.pages import STUDIO, studio_page
 from common.serving.schema import SpeechRequest, TranscriptionRequest
 from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode_upload
 from common.serving.transcripts import transcript_answer
@@ -100,7 +100,6 @@ class Service:
         add("/healthz", self._health, tags=["operation"])
         add("/readyz", self._ready, tags=["operation"])
         add("/metrics", self._metrics, tags=["operation"], response_class=Response)
-        add("/docs", lambda: reference_page(self._app.openapi()), response_class=HTMLResponse, include_in_schema=False)
         add("/", studio_page, response_class=HTMLResponse, include_in_schema=False)
         self._app.mount("/studio", StaticFiles(directory=STUDIO))
 

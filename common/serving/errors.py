@@ -77,5 +77,5 @@ def _describe_invalid(error: RequestValidationError | ValidationError) -> ApiErr
     if fault["type"] == "missing":
         what, code = "missing", "missing_required_parameter"
     elif fault["type"] == "extra_forbidden":
-        what, code = "unknown field; /docs has those there are", "unknown_parameter"
+        what, code = "unknown field; /openapi.json has those there are", "unknown_parameter"
     return ApiError(400, f"{shown(place)[1:-1]}: {what}", code=code)

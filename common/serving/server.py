@@ -15,7 +15,6 @@ from common.errors import InputError
 from common.serving.app import Service
 from common.signals import stops_handled_by
 
-_UNREAD = 120_000  # ms that what was sent may stay unread
 _HEAD = 20.0  # s from the end of the answer before, or from connecting, until a request's head is complete
 
 
@@ -25,8 +24,6 @@ def bind(host: str, port: int, *, options: str = "") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: closes connections whose clients read nothing
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD)
     try:
         bound.bind((host, port))
     except OSError as error:

@@ -62,7 +62,6 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         inputs = voice.plan(text, **how)
         _check_length(where, sum(map(len, (one.symbols for one in inputs))), "symbols", _WRITTEN_OUT * max_characters)
         warning = voice.front_end.describe_dropped(dropped_symbols(inputs))
-        voice.warn_of_changes(inputs)
     _check_work(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return Plan(voice, inputs, warning)
 

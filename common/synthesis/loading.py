@@ -1,6 +1,6 @@
 """Voices and vocoders, made of checkpoints, or of those that the project ships: the one way to load what speaks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def load_voice(
         for role, one in (("generator", checkpoint), ("vocoder", vocoder))
         if one is not None
     }
-    opened = with_shipped(opened, announce=None)
+    opened = with_shipped(opened, quiet=True)
     if "generator" not in opened:
         raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
     text = TextOverrides(lexicon=None if lexicon is None else Path(lexicon))
@@ -100,7 +100,7 @@ def make_voice(
         n_speakers=getattr(config, "n_speakers", 1),
         speaker=speaking.speaker,
         plain=speaking.plain,
-        longest=stored.longest.symbols if speaking.split_sentences and stored.longest is not None else None,
+        longest=None if stored.longest is None else stored.longest.symbols,
         phones_seed=None if front_end.p_arpabet is None else speaking.seed,
     )
 
@@ -188,13 +188,10 @@ def shipped_vocoder(audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> Loa
 
 
 def with_shipped(
-    opened: Mapping[str, LoadedCheckpoint],
-    *,
-    with_vocoder: bool = True,
-    announce: Callable[[str], object] | None = print,
+    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool = True, quiet: bool = False
 ) -> dict[str, LoadedCheckpoint]:
     """``opened`` checkpoints by role with the shipped voice where none is given, and the shipped vocoder where it is
-    wanted, none is given, and it reads the voice's mels; lines say which.
+    wanted, none is given, and it reads the voice's mels; lines say which, unless ``quiet``.
     """
     found, path = dict(opened), VOICES / VOICE
     if "generator" not in opened and path.is_file():
@@ -203,8 +200,8 @@ def with_shipped(
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
-    for role, one in found.items():
-        if announce is not None and role not in opened:
+    for role in ("generator", "vocoder"):
+        if role in found and role not in opened and not quiet:
             what = "vocoder checkpoint is given: the sound is made by" if role == "vocoder" else "voice is given:"
-            announce(f"no {what} {one.path}")
+            print(f"no {what} {found[role].path}")
     return found

@@ -59,7 +59,6 @@ class CommandOptions:
     quiet: bool = option(False, "print warnings and errors alone")
     log_file: Path | None = option(None, "log of the figures (default: in --output)", writes=True, variable="LOG_FILE")
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
-    plots: bool = option(False, "draw each utterance beside its sound: a.png for a.wav")
     subtitles: str | None = option(None, "write subtitles beside the sound, a.srt of a.wav", choices=("srt", "vtt"))
     save_prosody: bool = option(False, "write each symbol's frames, pitch and energy, a.prosody.json, for --prosody")
     no_audio: bool = option(False, "stop at the mel-spectrograms")
@@ -128,7 +127,6 @@ class SpeakingOptions(EmaOptions):
         None, "speaker's number or name where no list says it (default: 0)", variable="SPEAKER"
     )
     plain: bool = option(False, "say the signs of Markdown in a text, which is read as Markdown otherwise")
-    split_sentences: bool = option(True, "speak sentences that are longer than those of the training in parts")
     griffin_lim_iters: int | None = option(
         None,
         f"iterations of Griffin-Lim, which then makes the sound without a vocoder (default: {GRIFFIN_LIM_ITERATIONS})",
@@ -210,7 +208,7 @@ def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     found |= dict.fromkeys("front_end text prosody subtitles save_prosody".split(), generators)
     found["accept_audio_differences"] = vocoders
     found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
-    found["split_sentences"] = found["plain"] = found["show"] = generators
+    found["plain"] = found["show"] = generators
     found["griffin_lim_iters"] = not (vocoders or any(one.makes_wave for one in generators))
     found["speaker"] = any("n_speakers" in one.config.ModelConfig.__dataclass_fields__ for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)

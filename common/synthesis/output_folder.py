@@ -1,21 +1,15 @@
-"""Write the results of synthesis: sound, mels, pictures, subtitles and prosody, each file atomically."""
+"""Write the results of synthesis: sound, mels, subtitles and prosody, each file atomically."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-import torch
 
 from common.audio.options import SETTINGS
-from common.audio.pitch import estimate_pitch
 from common.config import AudioConfig, to_plain
-from common.errors import AudioError
 from common.files import make_folder, write_json, write_text, writing
 from common.synthesis.options import CommandOptions
-from common.synthesis.speech import Speech, SymbolProsody, subtitles
-from common.synthesis.utterances import Phrase, SynthesisResult, silences
+from common.synthesis.speech import Speech, subtitles
+from common.synthesis.utterances import Phrase, SynthesisResult
 from common.synthesis.voice import Voice
 from common.torch_file import save_tensor
 
@@ -57,8 +51,6 @@ class OutputFolder:
             files[self.path / "mels" / output.with_suffix(".pt")] = lambda speech, path: save_tensor(path, speech.mel)
         if not options.no_audio:
             files[sound] = Speech.save
-        if options.plots:
-            files[sound.with_suffix(".png")] = draw_speech
         if kind is not None:
             files[sound.with_suffix(f".{kind}")] = lambda speech, path: write_text(path, subtitles(speech, kind))
         if options.save_prosody:
@@ -81,35 +73,3 @@ class OutputFolder:
         if speech.has_sound:
             return f"{sound}: {speech.duration:.2f} s"
         return f"{next(iter(files))}: {speech.mel.size(1)} frames"
-
-
-def draw_speech(speech: Speech, path: Path) -> None:
-    """Write a picture of what was spoken as a PNG: its mel, its symbols or attention, and its pitch and energy.
-
-    Pitch is drawn as measured in the sound, where there is one, and as the generator spoke with it.
-    """
-    from common.plots import PITCH, plot_utterance, save_png  # matplotlib takes half a second to import
-
-    item, output, rows = speech.parts[0].item, speech.parts[0].output, speech.table.utterances
-    curves: dict[str, dict[str, torch.Tensor]] = {PITCH: {}, "energy": {}}
-    shown: dict[str, Any] = {}
-    if speech.has_sound:
-        with suppress(AudioError):  # too short to tell
-            pitch = estimate_pitch(speech.wave.numpy(), speech.audio, n_frames=speech.mel.size(1))
-            curves[PITCH]["measured"] = torch.from_numpy(pitch)
-    if len(speech.parts) == 1 and output is not None and output.alignments is not None:
-        weights = output.alignments[speech.parts[0].row, : speech.mel.size(1), : item.length]
-        shown = {"symbols": list(item.symbols), "alignment": weights}
-    elif item.tokens is not None:
-        symbols = []
-        for part, row in zip(speech.parts, rows):
-            lead, pause = (SymbolProsody("", n, pitch=0.0, energy=0.0) for n in silences(part.item, speech.audio))
-            symbols += [lead, *row.symbols, pause]
-        durations = torch.tensor([one.frames for one in symbols])
-        shown = {"symbols": [one.symbol for one in symbols], "durations": durations}
-        for unit, name in ((PITCH, "pitch"), ("energy", "energy")):
-            values = [getattr(one, name) for one in symbols]
-            if None not in values:
-                curves[unit]["model"] = torch.tensor(values).repeat_interleave(durations)
-    title = item.phrase.text or str(item.phrase.output)
-    save_png(plot_utterance({"": speech.mel}, audio=speech.audio, title=title, curves=curves, **shown), path)

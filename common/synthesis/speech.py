@@ -27,7 +27,6 @@ from common.synthesis.utterances import SynthesisResult, silences
 
 LONGEST_LINE = 42  # characters, as broadcasters recommend
 LONGEST_CUE = 6.0  # s
-_LONGEST_SHOWN = 60  # characters of a speech's text in one line
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,6 @@ class Speech:
     speakers: Sequence[str] = ()  # by their ids
     symbol_set: str = ""
     shapes_prosody: bool = False  # whether the voice can speak with a given prosody
-
-    def __repr__(self) -> str:
-        text = textwrap.shorten(" ".join(part.item.text for part in self.parts), _LONGEST_SHOWN, placeholder=" ...")
-        return f"<Speech of {self.duration:.2f} s, {self.sampling_rate} Hz: {text!r}>"
 
     @property
     def sampling_rate(self) -> int:

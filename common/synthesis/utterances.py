@@ -108,7 +108,6 @@ class SynthesisInput:
     reading: str = ""  # the same in words, as the cleaners wrote it out
     find_words: Callable[[], tuple[Word, ...]] = tuple  # the words, with their symbols; slow, so called on demand
     dropped: Counter[str] = field(default_factory=Counter)  # symbols of its text that the voice lacks
-    is_split: bool = False  # whether it is a part of a sentence that is too long for the voice
     lacks_style: bool = False  # whether its text asks for a pace or pitch that the voice cannot change
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it

@@ -204,15 +204,8 @@ class Voice:
         raise InputError(f"{where}: speaker {shown(name)}, {wanted}")
 
     def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
-        """Print a warning of symbols that the voice lacks, and `warn_of_changes`."""
+        """Print a warning of symbols that the voice lacks, and one if it cannot change pace and pitch as asked."""
         self.front_end.warn_dropped(dropped_symbols(items))
-        self.warn_of_changes(items)
-
-    def warn_of_changes(self, items: Sequence[SynthesisInput]) -> None:
-        """Print a note if sentences are split, and a warning if styles are ignored."""
-        if any(item.is_split for item in items):
-            trained = f"sentences of more than {self.longest} symbols, the longest that this voice was trained on"
-            print(f"note: {trained}, are spoken in parts; --no-split-sentences speaks them whole", file=sys.stderr)
         if any(item.lacks_style for item in items):
             print(f"warning: {self.spec.name} cannot change pace and pitch; they are left out", file=sys.stderr)
 
@@ -232,7 +225,7 @@ class Voice:
             items = join_silence([encode(part) for part in parts])
             if max(item.length for item in items) <= most or n_characters == SHORTEST_PART:
                 break
-        return [replace(item, is_split=True) for item in items] if len(items) > 1 else items
+        return items
 
     def _encode(
         self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None

@@ -121,7 +121,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"\n== 4/5 the new voice speaks, after {seconds_used()}", flush=True)
     fastpitch = checkpoint_path(voice, "FastPitch", epoch=options.epochs)
     names = {"input": options.phrases, "output": output, "fastpitch": fastpitch, "hifigan": options.hifigan}
-    call("inference.py", "--plots", **names)
+    call("inference.py", **names)
     print(f"\n== 5/5 the new voice against the embedded speaker's own, after {seconds_used()}", flush=True)
     mean = measure(output, phrases)
     print(f"\nin all {seconds_used()}; listen to {output}/*.wav (compare: reference/*.wav)")
