@@ -26,7 +26,7 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
     - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), separated by tabs or
       by ``|``; the other lines give their values.
     - ``output.wav|utterance`` on every line, where the first line's name ends in a suffix of `SOUND_FORMATS`, or
-      every line begins with one word and ``|``.
+      every line begins with one word and ``|``. Three columns without suffixes are LJSpeech's ``metadata.csv``.
     - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so on.
 
     Any other ``|`` is text. Empty lines are skipped. A line may leave a column of ``optional`` empty. Raises InputError
@@ -47,8 +47,9 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
         where = f"{path}:{number}"
         values = [value.strip() for value in line.split(delimiter, most)]
         if len(values) != len(columns):
-            raise InputError(f"{where}: {len(values)} columns, expected {len(columns)}: {' and '.join(columns)}")
-        named = {name: value for name, value in zip(columns, values) if value or name not in optional}
+            wanted = " and ".join(name or "a transcript" for name in columns)
+            raise InputError(f"{where}: {len(values)} columns, expected {len(columns)}: {wanted}")
+        named = {name: value for name, value in zip(columns, values) if name and (value or name not in optional)}
         if empty := [name for name, value in named.items() if not value]:
             raise InputError(f"{where}: empty {empty[0]}")
         output = _output_path(named.pop("output", f"audio_{place:04d}.wav"), where=where)
@@ -72,6 +73,11 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> tuple[tuple[str, ...], st
         return columns, delimiter, lines[1:]
     name = PurePosixPath(first.partition("|")[0].strip())
     is_named = all(re.match(r"[^\s|]+\|\S", line) for _, line in lines)
+    has_suffix = any(PurePosixPath(line.partition("|")[0]).suffix for _, line in lines)
+    if is_named and not has_suffix and all(line.count("|") == 2 for _, line in lines):
+        # LJSpeech's: the transcript as written, which is passed over, then with numbers in words
+        print(f"note: {path} is read as LJSpeech's metadata.csv; the normalized transcripts are spoken")
+        return ("output", "", "text"), "|", lines
     if is_named or ("|" in first and name.suffix.lower() in SOUND_FORMATS):
         return ("output", "text"), "|", lines
     if path.suffix == ".tsv":
