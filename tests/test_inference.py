@@ -18,7 +18,6 @@ from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
-from common.files import write_json
 from common.logger import read_log
 from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
@@ -137,13 +136,6 @@ def test_pitch_transforms_change_the_spoken_pitch(speak, network, options):
         assert (expected - truth(network, text).mel[0]).abs().max() > 1e-3
 
 
-def test_pitch_statistics_can_be_given_for_a_voice_that_has_none(speak, network, tmp_path):
-    write_json(tmp_path / "stats.json", {"mean": 100.0, "std": 10.0})
-    options = ("--pitch-transform-shift", "5", "--pitch-mean-std-file", str(tmp_path / "stats.json"))
-    expected = truth(network, TEXTS[0], pitch=truth(network, TEXTS[0]).pitch + 5 / 10).mel[0]
-    close(speak([f"a|{TEXTS[0]}"], *options)["a"], expected)
-
-
 def test_speakers_are_chosen_by_number_or_name_for_all_or_for_each(speak, network):
     for speaker, number in (("2", 2), ("bob", 1)):
         close(speak([f"a|{TEXTS[0]}"], "--speaker", speaker)["a"], truth(network, TEXTS[0], speaker=number).mel[0])
@@ -181,14 +173,6 @@ def test_torchscript_speaks_the_same_with_every_control(speak):
     mels = speak(numbered(TEXTS), *options)
     for name, mel in speak(numbered(TEXTS), *options, "--torchscript").items():
         close(mel, mels[name])
-
-
-def test_text_options_replace_the_checkpoints(speak, network):
-    basic = TextFrontEnd(dataclasses.replace(TEXT, cleaners=("basic_cleaners",)))
-    tokens = torch.tensor([basic.encode("Mr. Go")])
-    expected = network.infer(tokens, torch.tensor([tokens.size(1)])).mel[0]
-    assert tokens.size(1) < encode("Mr. Go").size(1)  # which reads "mister go"
-    close(speak(["a|Mr. Go"], "--text-cleaners", "basic_cleaners")["a"], expected)
 
 
 def test_unknown_symbols_are_dropped_with_one_warning(speak, network, capsys):

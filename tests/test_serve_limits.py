@@ -295,26 +295,6 @@ def test_a_fault_of_ours_is_an_error_without_details_and_the_server_goes_on(mode
         assert ask(one).status_code == 200
 
 
-def test_the_figures_count_requests_and_sound_and_have_no_label_of_a_client(models):
-    with held(models) as one:
-        one.vocoder.let()
-        sound = ask(one).content
-        for path in ("/a", "/b", "/../etc/passwd", "/v1/audio/speech"):
-            one.http.get(path)
-        text = one.http.get("/metrics").text
-        families = {family.name: family for family in text_string_to_metric_families(text)}
-        rows = {(row.name, *row.labels.values()): row.value for family in families.values() for row in family.samples}
-        assert rows["speech_requests_total", "/v1/audio/speech", "200"] == 1
-        assert rows["speech_requests_total", "other", "404"] == 3
-        assert rows["speech_audio_seconds_total",] == pytest.approx((len(sound) - 44) / 2 / 22050)
-        assert rows["speech_first_byte_seconds_count", "/v1/audio/speech"] == 2
-        assert rows["speech_queue_length",] == 0
-        assert rows["speech_batch_size_count", "speech"] == 1
-        assert rows["process_resident_memory_bytes",] > 1e7
-        endpoints = {row.labels.get("endpoint") for family in families.values() for row in family.samples}
-        assert endpoints <= {None, "other", "/metrics", "/v1/audio/speech"}
-
-
 def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: Path):
     # Griffin-Lim takes its time for each sentence, so that the signal comes amid them.
     options = ["--griffin-lim-iters", "15", "--port", "0", "--deadline", str(HANG_LIMIT)]

@@ -14,7 +14,6 @@ from common.errors import InputError, OptionError
 from common.serving.arguments import load_models
 from common.synthesis import loading
 from common.synthesis.loading import load_voice, shipped_vocoder
-from scripts.speaking import VoiceSettings, find_voice
 
 
 @pytest.fixture
@@ -77,26 +76,6 @@ def test_the_script_speaks_its_first_word():
     ]
     assert dry_run("scripts/speak.sh", "Hello.", OUTPUT="a.flac")[0][-1] == "a.flac"
     assert run_bash(ROOT / "scripts/speak.sh").returncode == 2
-
-
-def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-
-    def found(**variables: str) -> str:
-        return " ".join(map(str, find_voice(VoiceSettings(**variables), []).words))
-
-    with pytest.raises(InputError, match="no FastPitch checkpoint in"):
-        found()
-    (tmp_path / "voices").mkdir()
-    for name in (loading.VOICE, loading.VOCODER):
-        (tmp_path / "voices" / name).touch()
-    assert found(harmonic="mine.pt") == "--fastpitch voices/en-small.pt --harmonic mine.pt"
-    assert "--harmonic voices/vocoder-small.pt" in found(model="Harmonic")
-    (tmp_path / "output").mkdir()
-    (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()
-    assert found() == "--fastpitch output/FastPitch_checkpoint_7.pt"
 
 
 @pytest.mark.parametrize("words", [["--text", "good day."], ["-i", "-"], ["--text", "hi", "--quiet"]])

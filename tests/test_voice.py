@@ -198,20 +198,6 @@ def test_what_cannot_be_spoken_says_why(voice: Voice, text: str, options: dict, 
         voice.speak(text, **options)
 
 
-def test_a_text_of_20000_characters_is_spoken_sentence_by_sentence(paths: tuple[Path, Path]):
-    sentence = "It was a dark night, and the wind blew. "
-    voice = load_voice(paths[0], paths[1], device="cpu")
-    items = voice.plan(sentence * 500)
-    assert len(items) == 500
-    assert {item.length for item in items} == {len(sentence) - 1}
-    ten = voice.speak(sentence * 10)
-    pieces = voice.stream(sentence * 500)
-    start = torch.cat([next(pieces) for _ in range(6)])
-    torch.testing.assert_close(start, ten.wave[: len(start)], rtol=0, atol=1e-5)
-    words = "word " * 4000
-    assert max(item.length for item in voice.plan(words)) <= 400
-
-
 def seconds(clock: str) -> float:
     hours, minutes, rest = clock.replace(",", ".").split(":")
     return 3600 * int(hours) + 60 * int(minutes) + float(rest)
