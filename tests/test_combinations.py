@@ -252,12 +252,6 @@ def test_options_of_other_models_do_not_exist(speak: Speak, words: str, capsys: 
     assert f"error: {option}: not an option of {models[0]}" in capsys.readouterr().err
 
 
-def test_columns_that_tacotron_2_does_not_support_are_named(speak: Speak, capsys: pytest.CaptureFixture[str]):
-    speak.lines = ["text\tpitch", "Go on.\tabsent.pt"]
-    speak("Tacotron2", "--griffin-lim-iters", "1")
-    assert "list.txt: not read, as nothing here uses it: column pitch" in capsys.readouterr().err
-
-
 def test_a_tacotron_2_that_is_pickled_whole_speaks_and_half_precision_is_read(goldens: Path, tmp_path: Path):
     folder = goldens / "tacotron2"
     network = published(folder)

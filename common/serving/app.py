@@ -1,4 +1,4 @@
-"""The HTTP interface: its paths, and what answers them."""
+"""The HTTP interface: its paths and their handlers."""
 
 import asyncio
 import logging
@@ -78,7 +78,7 @@ class Service:
 
     @asynccontextmanager
     async def _work(self, app: FastAPI) -> AsyncIterator[None]:
-        """Within the block the networks work; answers that are not complete at its end stay so."""
+        """Run the networks within the block; answers that are incomplete at its end stay incomplete."""
         self._worker.start()
         async with AsyncExitStack() as stack:
             stack.callback(self._text.shutdown, wait=False, cancel_futures=True)
@@ -132,7 +132,7 @@ class Service:
         return StreamingResponse(sound, headers=headers, media_type=encoder.media_type)
 
     async def plan(self, wanted: SpeechRequest, record: RequestRecord) -> speaking.Plan:
-        """Check what is wanted; raises ApiError or InputError for what cannot be spoken."""
+        """Plan a request; raises ApiError or InputError if it can't be spoken."""
         record.characters = None if wanted.input is None else len(wanted.input)
         work = partial(speaking.plan, wanted, self.models, max_characters=self.limits.max_characters)
         planned = await asyncio.get_running_loop().run_in_executor(self._text, work)
@@ -141,13 +141,13 @@ class Service:
         return planned
 
     def start_speech(self, planned: speaking.Plan, record: RequestRecord) -> SpeechJob:
-        """Let the worker speak what is planned until the request of the ``record`` ends."""
+        """Queue what is planned for the worker; the job ends with the request of the ``record``."""
         job = SpeechJob(planned.voice, planned.inputs, record)
         self._worker.add(job)
         return job
 
     def start_transcript(self, wave: Tensor, record: RequestRecord) -> TranscriptionJob:
-        """Let the worker transcribe a wave (T,) at the recognizer's rate until the request of the ``record`` ends."""
+        """Queue a wave (T,) at the recognizer's rate; the job ends with the request of the ``record``."""
         record.sound = len(wave) / self.models.transcriber.sampling_rate
         job = TranscriptionJob(wave, record)
         self._worker.add(job)
@@ -172,25 +172,25 @@ class Service:
         return {"id": name, "object": "model", "created": self._began, "owned_by": "speech-toolkit"}
 
     async def _describe_model(self, name: str) -> dict[str, Any]:
-        """A model, or the one that a name of OpenAI's or an alias stands for."""
+        """One model, by its name, an alias or a name of OpenAI's."""
         if not self.models.model_of(name):
             raise ApiError(404, f"no model {shown(name)}; /v1/models has those there are", code="model_not_found")
         return self._row(name)
 
     async def _name_voices(self) -> dict[str, Any]:
-        """The names of voices, as other servers of this interface list them."""
+        """The names of voices, as similar servers list them."""
         return {"voices": [{"id": name, "name": name} for name in self.models.voice_names]}
 
     async def _list_voices(self) -> dict[str, Any]:
-        """The voices, with their speakers and what can be set of them."""
+        """The voices, with their speakers and what can be set."""
         return {"object": "list", "data": [describe_voice(self.models, self._spoken)]}
 
     async def _health(self) -> dict[str, str]:
-        """Says that the process lives."""
+        """Report that the process is alive."""
         return {"status": "ok"}
 
     async def _ready(self) -> dict[str, str]:
-        """Says whether requests are worked on: 200, or 503."""
+        """Report whether requests are processed: 200 or 503."""
         if not self._worker.is_alive():
             raise ApiError(503, "the networks do not work", code="stopping")
         return {"status": "ready"}
@@ -201,7 +201,7 @@ class Service:
 
 
 def _refuse(request: Request, error: Exception) -> JSONResponse:
-    """The answer to a request that failed, which the log has too."""
+    """Answer a request that failed, and add the error to its log line."""
     failure = api_error(error)
     record_of(request.scope).error = failure.detail
     return failure.response

@@ -1,4 +1,4 @@
-"""What a server notes of requests: a line of its log for each, and Prometheus metrics."""
+"""The server's log, one line per request, and its Prometheus metrics."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ logger = logging.getLogger("serve")
 
 @dataclass
 class RequestRecord:
-    """What one request asked for, and how it was answered."""
+    """What one request asked for and how it was answered."""
 
     what: str  # method and path, or the protocol and its event
     endpoint: str  # in the metrics

@@ -1,4 +1,4 @@
-"""What a server speaks and transcribes with."""
+"""The models that a server speaks and transcribes with."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ VOICES = tuple("alloy ash ballad cedar coral echo fable marin nova onyx sage shi
 
 @dataclass(frozen=True)
 class ServedModels:
-    """One voice, and a recognizer where there is one, with the names that clients call them by."""
+    """One voice and an optional recognizer, with the names that clients use for them."""
 
     voice: Voice
     voice_name: str
@@ -35,7 +35,7 @@ class ServedModels:
     aliases: Mapping[str, str] = field(default_factory=dict)  # further names of voices, speakers and models
 
     def model_of(self, name: str) -> str | None:
-        """The id of the model that a client's name stands for; None or "": of none."""
+        """Return the id of the model that a client's name stands for; None or "" if there is none."""
         name = self.aliases.get(name, name)
         if name in (self.voice_name, self.recognizer_name):
             return name
@@ -44,7 +44,7 @@ class ServedModels:
 
     @property
     def voice_names(self) -> list[str]:
-        """What a request's ``voice`` may be, but for OpenAI's names."""
+        """The values of a request's ``voice``, except OpenAI's names."""
         speakers = self.voice.speakers
         names = [self.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
         return names + [name for name, meant in self.aliases.items() if meant in names and name not in names]
@@ -75,13 +75,13 @@ class ServedModels:
 
 
 def check_model(name: str | None, served: str, *, models: ServedModels) -> None:
-    """Refuse a model's name that does not stand for the one that is ``served``."""
+    """Raise ApiError for a model's name that doesn't stand for the one ``served``."""
     if name is not None and models.model_of(name) != served:
         raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
 
 def _name_of(vocoder: Vocoder | None) -> str:
-    """What makes the sound, for people: its file and its kind."""
+    """Describe a vocoder: its file and its kind."""
     if vocoder is None or vocoder.path is None:
         return "Griffin-Lim" if vocoder is None or vocoder.name == "griffin_lim" else vocoder.name
     return f"{vocoder.path.stem} ({vocoder.name})"

@@ -1,4 +1,4 @@
-"""Options of ``serve.py`` beside those of the models: where it listens, its key, and the limits of requests."""
+"""Options of ``serve.py`` besides those of the models: address, key and limits."""
 
 import os
 import re
@@ -58,7 +58,7 @@ def read_alias(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Where a server listens, and to whom."""
+    """Where a server listens, and who may use it."""
 
     host: str = option("127.0.0.1", "address to listen on; 0.0.0.0 is every one of this machine")
     port: int = option(8080, "to listen on; 0: any that is free", least=0, most=65535)

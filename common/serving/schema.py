@@ -1,4 +1,4 @@
-"""Bodies of requests: the fields of OpenAI's clients, and our own."""
+"""Request bodies: the fields of OpenAI's clients and our own."""
 
 import logging
 from typing import Any, Literal
@@ -19,7 +19,7 @@ _MODEL = "a name from /v1/models; OpenAI's names stand for the model here"
 
 
 class _Request(BaseModel):
-    """A body whose other fields are refused by their names, but for OpenAI's that nothing here reads."""
+    """A body without other fields, except those of OpenAI's that are ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 

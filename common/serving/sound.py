@@ -1,4 +1,4 @@
-"""Sound as bytes: encoded piece by piece for an answer, decoded from memory for a transcript."""
+"""Encode sound piece by piece for answers, and decode uploads."""
 
 import io
 from collections.abc import Callable

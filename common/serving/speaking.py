@@ -1,4 +1,4 @@
-"""A request to speak: what it asks for, checked against the voice, and its sound as an answer's bytes."""
+"""Requests to speak: plan them for the voice, and turn the sound into the bytes of an answer."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ Item = TypeVar("Item")
 
 
 class Plan(NamedTuple):
-    """What a request asks for, all of it checked."""
+    """What a request asks for, checked."""
 
     voice: Voice
     inputs: list[SynthesisInput]
@@ -67,7 +67,7 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
 
 
 def _speaker(name: str | None, models: ServedModels) -> str | None:
-    """The speaker that a request's ``voice`` names; None: the table's, or the usual one."""
+    """Return the speaker that a request's ``voice`` names; None: the table's or the default."""
     speakers = models.voice.speakers
     name = models.aliases.get(name, name) if name is not None else None
     if name in speakers:
@@ -83,7 +83,7 @@ def _check_length(where: str, length: int, unit: str, most: int) -> None:
 
 
 def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
-    """Refuse what would take all time and memory: too long an utterance, and too long pauses and given durations."""
+    """Raise InputError for utterances, pauses and durations that would take too much time and memory."""
     where = items[0].phrase.where
     if min((style.rate for item in items for style in item.styles or ()), default=1.0) < _SLOWEST:
         raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")
@@ -100,7 +100,7 @@ def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None
 
 
 async def begun(items: AsyncIterator[Item]) -> AsyncIterator[Item]:
-    """The same items, once the first is there: what fails before it is an error, and no answer that is cut."""
+    """Wait for the first item, so that an earlier failure is an error and not a truncated answer."""
     first = await anext(items)
 
     async def all_items() -> AsyncIterator[Item]:

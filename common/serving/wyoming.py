@@ -40,7 +40,7 @@ _LINGER = 5.0  # s, for a client to end too
 
 
 class _RequestError(Exception):
-    """A request ended with an error, which its client and the log were told."""
+    """A request failed; its client and the log have the error."""
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ async def answering(service: "Service", bound: socket.socket) -> AsyncIterator[N
 
 
 class _Connection:
-    """A client's events, one after the other; after an error it is closed, as clients wait for the end of sound."""
+    """A client's events, in order; closed after an error, since clients would wait for the sound."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: "Service") -> None:
         self._is_busy = self._is_stopping = False

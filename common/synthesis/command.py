@@ -1,4 +1,4 @@
-"""Speaking as a command: a list into a folder with a line a file and the figures, or one text to standard output."""
+"""The speaking command: speak a list into a folder, or one text to a file or standard output."""
 
 import itertools
 import os
@@ -80,7 +80,7 @@ def show(items: Sequence[SynthesisInput], voice: Voice) -> None:
 
 
 def _plan_text(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
-    """The utterances of the one text or prosody table."""
+    """Plan the utterances of one text or prosody table."""
     text: Any = options.text
     where = "--text"
     if options.prosody is not None:
@@ -101,7 +101,7 @@ def _copies(
     *,
     precision: Precision,
 ) -> tuple[list[SynthesisInput], Synthesizer]:
-    """The mels or recordings of a list, and what makes sound of them."""
+    """Load the mels or recordings of a list, and the vocoder for them."""
     speaking, sound = voice_options.speaking, None
     contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
     items, audio = load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)

@@ -1,4 +1,4 @@
-"""Voices and vocoders, made of checkpoints, or of those that the project ships: the one way to load what speaks."""
+"""Load voices and vocoders from checkpoints, including the shipped ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def load_voice(
     device: str = "auto",
     lexicon: Path | str | None = None,
 ) -> Voice:
-    """A voice that speaks: a text-to-mel checkpoint, by default the shipped one, and a vocoder's.
+    """Load a voice from a text-to-mel checkpoint (default: the shipped one) and a vocoder's.
 
     Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim. ``device`` is "auto" (a
     GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda". ``lexicon`` is a file of words and their
@@ -57,7 +57,7 @@ def load_voice(
 def make_voice(
     generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, options: VoiceOptions, *, precision: Precision
 ) -> Voice:
-    """The voice of opened checkpoints; without a vocoder it speaks by Griffin-Lim.
+    """Return the voice of opened checkpoints; without a vocoder, Griffin-Lim is used.
 
     Raises InputError if the vocoder reads other mels than the generator makes, with each field that differs, or a
     checkpoint lacks what the options need; OptionError if the options do not fit the checkpoints.
@@ -106,7 +106,7 @@ def make_voice(
 
 
 def _accelerate(network: Any, loaded: LoadedCheckpoint, wanted: AccelerationOptions) -> Any:
-    """The network of a checkpoint, compiled by ``--torchscript`` or ``--compile`` where its model supports it."""
+    """Compile the network for ``--torchscript`` or ``--compile`` if its model supports that."""
     spec = loaded.spec
     if loaded.exported is not None:
         return network
@@ -126,7 +126,7 @@ def load_vocoder(
     audio: AudioConfig | None = None,
     precision: Precision,
 ) -> Vocoder:
-    """The vocoder of a mel-to-sound checkpoint; without one Griffin-Lim of ``audio``.
+    """Return the vocoder of a checkpoint, or Griffin-Lim for mels of ``audio``.
 
     Raises OptionError if the options do not fit the checkpoint.
     """
@@ -155,13 +155,13 @@ def load_vocoder(
 
 
 def contract_of(vocoder: LoadedCheckpoint, accepted: Sequence[str] = ()) -> AudioContract:
-    """What mels a vocoder's checkpoint reads, whose fields ``accepted`` may differ."""
+    """Return the mels that a vocoder's checkpoint reads; fields ``accepted`` may differ."""
     checkpoint = vocoder.checkpoint
     return AudioContract(checkpoint.audio, str(vocoder.path), checkpoint.assumed, tuple(accepted))
 
 
 def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> LoadedCheckpoint:
-    """A generator's checkpoint with the overrides in place of fields of its text front end.
+    """Return a generator's checkpoint with ``overrides`` applied to its text front end.
 
     A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
     """
@@ -176,7 +176,7 @@ def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> Loaded
 
 
 def shipped_vocoder(audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> LoadedCheckpoint | None:
-    """The vocoder in ``VOICES``; None where there is none, or where it reads other mels than ``audio``.
+    """Open the vocoder in ``VOICES``; None if there is none, or if it reads other mels than ``audio``.
 
     Fields of these that are ``assumed`` may differ, as in `AudioContract`.
     """

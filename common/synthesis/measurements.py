@@ -1,4 +1,4 @@
-"""The times of synthesized batches, and the figures of a run that are logged of them."""
+"""Times of synthesized batches, and the figures that are logged for a run."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ class BatchTimes:
 
 @dataclass
 class Measurements:
-    """The times of a run's batches, and the figures that are logged of them.
+    """The times of a run's batches, and the figures that are logged for them.
 
     docs/INFERENCE.md (Figures) says what each figure of the run means; those of a batch have no ``avg_``.
     """
@@ -92,7 +92,7 @@ class Measurements:
             yield "", [batch.latency for batch in batches], {"samples/s": samples, "letters/s": tokens}
 
     def total(self) -> str:
-        """Speech and work of all batches, and how they compare, in one line; empty without batches."""
+        """Return one line with the length of the speech, the work and their ratio; empty without batches."""
         speech, work = self._speech_seconds, sum(batch.latency for batch in self.batches)
         if not work:
             return ""

@@ -1,4 +1,4 @@
-"""What a model's network offers to those who speak with it: a contract for each role.
+"""Contracts of the networks that synthesis calls, one for each role.
 
 An exported file in a network's place (``export.ExportedNetwork``) fulfills the same contract.
 """
@@ -19,7 +19,7 @@ from common.synthesis.utterances import Controls, MelOutput, WaveOutput
 
 
 class Network(ABC):  # noqa: B024 - the base of the roles below
-    """What networks of all roles offer."""
+    """The base of all roles."""
 
     def prepare_for_inference(self) -> None:
         """Fold weight norm and the like; the network is not trained afterwards."""
@@ -29,7 +29,7 @@ class Network(ABC):  # noqa: B024 - the base of the roles below
 
 class _FromText(Network):
     def controls(self, options: Any, *, where: Path) -> Controls:
-        """How to speak by the package's ``InferenceOptions``, which ``infer`` finds in ``Controls.options``.
+        """Return the controls for the package's ``InferenceOptions``, which are also passed as ``Controls.options``.
 
         Raises InputError where the checkpoint ``where`` lacks what they need.
         """
@@ -81,12 +81,12 @@ class MelToWave(Network):
         """
 
     def settings(self, options: Any, *, seed: int, where: Path) -> VocoderSettings:
-        """What ``infer`` takes by the package's ``InferenceOptions``; ``where`` is the checkpoint, for OptionErrors."""
+        """Return the arguments of ``infer`` for the package's ``InferenceOptions``; errors name ``where``."""
         return VocoderSettings()
 
 
 class ExportedVocoder(MelToWave):
-    """A vocoder's exported file, which makes the sound that the network does."""
+    """A vocoder's exported file, with the same output as the network."""
 
     def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
         self._run, self.config, self.description = run, config, description

@@ -1,4 +1,4 @@
-"""Options of speech synthesis: what is spoken and kept, how voices speak, and what computes and measures it."""
+"""Options of speech synthesis: input and output, how voices speak, acceleration and measuring."""
 
 import argparse
 import sys
@@ -34,7 +34,7 @@ _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .c
 
 @dataclass(frozen=True)
 class CommandOptions:
-    """What a command speaks, a list, one text or one text's prosody, what it keeps of that, and how it is measured.
+    """What a command speaks (a list, one text or a prosody table), what it writes, and what it measures.
 
     Raises OptionError if not one of the three is given, or a list without a place for its sound.
     """
@@ -97,7 +97,7 @@ class CommandOptions:
 
     @property
     def names_sound(self) -> bool:
-        """Whether ``output`` is a file of sound, not a folder."""
+        """Whether ``output`` is a sound file, not a folder."""
         path = self.output
         return path is not None and path.suffix.lower() in _SOUND_SUFFIXES and not path.is_dir()
 
@@ -108,7 +108,7 @@ class CommandOptions:
 
     @property
     def file_name(self) -> PurePosixPath:
-        """The name of the sound of one text."""
+        """The file name of one text's sound."""
         return PurePosixPath(self.output.name if self.output is not None and self.names_sound else "speech.wav")
 
     @property
@@ -142,7 +142,7 @@ class SpeakingOptions(EmaOptions):
 
 @dataclass(frozen=True)
 class AccelerationOptions:
-    """What computes the networks."""
+    """How the networks are computed."""
 
     torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")
@@ -151,7 +151,7 @@ class AccelerationOptions:
 
 @dataclass(frozen=True)
 class VoiceOptions:
-    """How checkpoints become a voice that speaks."""
+    """How a voice is made from checkpoints."""
 
     speaking: SpeakingOptions = group(SpeakingOptions, "speaking")
     front_end: TextOverrides = group(TextOverrides, "text: the checkpoint's text front end need not be repeated")
@@ -160,7 +160,7 @@ class VoiceOptions:
 
     @property
     def takes_shipped_vocoder(self) -> bool:
-        """Whether the shipped vocoder may make the sound where none is given."""
+        """Whether the shipped vocoder is used if none is given."""
         return self.speaking.griffin_lim_iters is None
 
 
@@ -190,7 +190,7 @@ def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, wi
 
 
 def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, "Precision"]:
-    """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
+    """Read the options of a voice of the ``models``, by role, and prepare the process for its precision."""
     from common.precision import prepare_computing  # --help needs no PyTorch
 
     own = {role: read_options(args, spec.arg_parser.InferenceOptions) for role, spec in models.items()}
@@ -202,7 +202,7 @@ def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]
 
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
-    """Fields of the options in `common.synthesis.options` that have no meaning for the ``models``, by role."""
+    """Return the fields of these options that have no meaning for the ``models``, by role."""
     generators, vocoders = ([one for one in models.values() if one.role == role] for role in ("generator", "vocoder"))
     found: dict[str, object] = {"ema": models}
     found |= dict.fromkeys("front_end text prosody subtitles save_prosody".split(), generators)

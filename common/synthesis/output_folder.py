@@ -31,20 +31,20 @@ class OutputFolder:
         self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
 
     def files(self, phrases: Iterable[Phrase]) -> Iterator[tuple[str, Path]]:
-        """All files that are written of ``phrases``, as `check_apart` takes them."""
+        """All files that are written for ``phrases``, as `check_apart` takes them."""
         for phrase in phrases:
             yield from ((f"{phrase.where}: the file", path) for path in self._files_of(phrase.output))
         if self._options.save_mels:
             yield "--save-mels:", self.path / "mels" / SETTINGS
 
     def prepare(self) -> None:
-        """Make the folder, now rather than after the work, and say what the mels are that are to come."""
+        """Make the folder before the work begins, and describe the mels in it."""
         make_folder(self.path, "; choose another --output")
         if self._options.save_mels:
             write_json(self.path / "mels" / SETTINGS, to_plain(self._audio))
 
     def _files_of(self, output: PurePosixPath) -> dict[Path, Write]:
-        """The files of one phrase, and what writes each: "a.srt" beside "a.wav"."""
+        """The files of one phrase and their writers: "a.srt" beside "a.wav"."""
         options, sound, kind = self._options, self.path / output, self._options.subtitles
         files: dict[Path, Write] = {}
         if options.save_mels:

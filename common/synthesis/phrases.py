@@ -61,7 +61,7 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
 
 
 def _form(path: Path, lines: list[tuple[int, str]]) -> tuple[tuple[str, ...], str, list[tuple[int, str]]]:
-    """The columns of a list, what separates them, and its lines without a header, as `read_phrases` describes them."""
+    """Return the columns of a list, their delimiter, and the lines after the header; see `read_phrases`."""
     number, first = lines[0]
     delimiter = "\t" if "\t" in first else "|"
     columns = tuple(name.strip() for name in first.split(delimiter))
@@ -123,7 +123,7 @@ def load_mels_or_recordings(
 def _described(
     dataset_path: Path, entries: Sequence[FilelistEntry], contract: AudioContract | None
 ) -> AudioConfig | None:
-    """What the ``audio.json`` in the mels' folders says, if any; all must be equal, and fit the vocoder."""
+    """Read ``audio.json`` in the mels' folders, if any; all must be equal and fit the vocoder."""
     described = None
     for folder in sorted({(dataset_path / entry.fields["mel"]).parent for entry in entries}):
         if (audio := features_config(folder)) is not None:

@@ -66,7 +66,7 @@ class Speech:
 
     @property
     def has_sound(self) -> bool:
-        """Whether there was a vocoder to make it."""
+        """Whether it has sound; False without a vocoder."""
         return self.parts[0].wave is not None
 
     @cached_property
@@ -238,7 +238,7 @@ class Prosody:
 
 
 def parse_prosody(content: Any, *, where: str) -> Prosody:
-    """A table of the values that JSON was read as, which `Prosody.save` wrote; ``where`` names its source in errors.
+    """Validate JSON that `Prosody.save` wrote; ``where`` names its source in errors.
 
     Raises InputError if it is not of this form; names the value.
     """
@@ -251,7 +251,7 @@ def parse_prosody(content: Any, *, where: str) -> Prosody:
 
 
 def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProsody:
-    """What an utterance of symbols was said with; words with the text "" hold the symbols between words."""
+    """Return the prosody of a spoken utterance; words with the text "" hold the symbols between words."""
     item, frames = part.item, part.frames_of_symbols()
     pitch = part.of_symbols("pitch_hz")
     columns = {

@@ -168,7 +168,7 @@ class Synthesizer:
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
-    """A column of a batch, padded to (B, n_symbols, ...); None if its utterances don't have it."""
+    """Pad a column of a batch to (B, n_symbols, ...); None if its utterances don't have it."""
     given = [value for item in batch if (value := getattr(item, name)) is not None]
     if not given:
         return None
@@ -193,14 +193,14 @@ def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None)
 def with_styles(
     controls: Controls, styles: Sequence[Sequence[Style] | None], *, n_symbols: int, device: torch.device
 ) -> Controls:
-    """The controls of a batch with the styles of each utterance's symbols; None: all are said as predicted."""
+    """Add the styles of each utterance's symbols to the controls; None: as predicted."""
     values, before = {}, controls.pitch_transform
     for name, predicted in PREDICTED.items():
         rows = [[float(getattr(style, name) or 0.0) for style in row or ()] for row in styles]
         values[name] = torch.tensor([row + [predicted] * (n_symbols - len(row)) for row in rows], device=device)
 
     def transform(pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-        """As the styles say, after the controls' own transformation."""
+        """Apply the controls' own transformation, then the styles."""
         if not bool((std > 0).all()):
             raise InputError(
                 "the voice's checkpoint holds no pitch statistics to change pitch by; give --pitch-mean-std-file"

@@ -145,7 +145,7 @@ def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
 
 
 def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
-    """The values (length,) float32 of a file, one for ``each`` symbol or frame.
+    """Load the values (length,) float32 of a file, one for ``each`` symbol or frame.
 
     Raises InputError if the file is missing or broken, or of another length; names ``where``.
     """

@@ -25,7 +25,7 @@ LONGEST_PIECE = 512  # frames, 6 s; longer pieces need more memory and save litt
 
 @dataclass(frozen=True)
 class GriffinLimVocoder:
-    """Griffin-Lim, one utterance at a time on the CPU, from seeded initial phases; used as `NetworkVocoder` is."""
+    """Griffin-Lim with seeded initial phases, one utterance at a time; used like `NetworkVocoder`."""
 
     audio: AudioConfig
     seed: int
@@ -145,12 +145,12 @@ class AudioContract:
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
     def unrecorded(self, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> list[str]:
-        """Fields that differ, but that one of the two does not record."""
+        """Return the fields that differ, but that one of the two doesn't record."""
         open_fields = dict.fromkeys((*self.assumed, *assumed))
         return [name for name in open_fields if getattr(audio, name) != getattr(self.audio, name)]
 
     def differences(self, audio: AudioConfig, *, owner: str = "", assumed: tuple[str, ...] = ()) -> list[str]:
-        """A line for each field in which mels of another description, the ``owner``'s, differ and may not."""
+        """Return a line for each field in which the mels of ``owner`` differ and may not."""
         ignored = (*self.assumed, *assumed, *self.accepted)
         expected = replace(self.audio, **{name: getattr(audio, name) for name in ignored})
         return differences(audio, expected, names=(owner, self.owner))

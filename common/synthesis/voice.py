@@ -78,7 +78,7 @@ class Voice:
         return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
 
     def with_synthesizer(self, **changes: Any) -> "Voice":
-        """The voice with other values of its `Synthesizer`."""
+        """Return the voice with other values of its `Synthesizer`."""
         return replace(self, synthesizer=replace(self.synthesizer, **changes))
 
     def speak(
@@ -113,7 +113,9 @@ class Voice:
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
         """The speech of the utterances of a text, in order, with what `prosody` needs."""
-        return Speech(tuple(parts), self.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody)
+        return Speech(
+            tuple(parts), self.synthesizer.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody
+        )
 
     def plan(
         self,
@@ -169,7 +171,7 @@ class Voice:
         return gap.join(symbols).replace(BOUNDARY, " ")
 
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
-        """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
+        """Encode a list's phrases, with their pitch and durations if given; print one warning for dropped symbols.
 
         A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances. Raises
         InputError for the first phrase that cannot be synthesized, by file and line.
@@ -193,7 +195,7 @@ class Voice:
         return inputs
 
     def speaker_id(self, name: str, where: str) -> int:
-        """Id of a speaker's name or number; ``where`` says where it was written."""
+        """Return the id of a speaker's name or number; errors name ``where``."""
         names = self.front_end.config.speakers
         if name in names:
             return names.index(name)
@@ -205,14 +207,15 @@ class Voice:
 
     def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
         """Print a warning of symbols that the voice lacks, and one if it cannot change pace and pitch as asked."""
-        self.front_end.warn_dropped(dropped_symbols(items))
+        if dropped := dropped_symbols(items):
+            self.front_end.warn_dropped(dropped)
         if any(item.lacks_style for item in items):
             print(f"warning: {self.spec.name} cannot change pace and pitch; they are left out", file=sys.stderr)
 
     def _parts(
         self, utterance: TextUtterance, *, encode: Callable[[TextUtterance], SynthesisInput], whole: bool
     ) -> list[SynthesisInput]:
-        """An utterance encoded, or parts of it where it has more symbols than `longest`."""
+        """Encode an utterance, or parts of it if it has more symbols than `longest`."""
         items, most = [encode(utterance)], self.longest
         if most is None or len(items[0].symbols) <= most or whole or not (self._reads_text and utterance.is_plain):
             return items
@@ -230,7 +233,7 @@ class Voice:
     def _encode(
         self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> SynthesisInput:
-        """An utterance encoded; silence where nothing of it is said."""
+        """Encode an utterance; it is silence if nothing of it is said."""
         text = " ".join("".join(span.source or span.text for span in utterance.spans).split())
         silence = SynthesisInput(phrase, text=text, pause=utterance.pause)
         if not utterance.spans:
@@ -262,7 +265,7 @@ class Voice:
         )
 
     def _silence(self, items: Sequence[SynthesisInput], *, phrase: Phrase) -> SynthesisInput:
-        """What a text is of which nothing is said: its breaks, or the pause of a sentence.
+        """Return the silence of a text of which nothing is said: its breaks, or the pause of a sentence.
 
         Raises InputError if it has letters or digits.
         """
