@@ -5,8 +5,7 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from common.synthesis.command import Measurements
-from common.synthesis.synthesizer import BatchTimes
+from common.synthesis.measurements import BatchTimes, Measurements
 from common.timing import timed
 
 BATCHES = [
