@@ -43,8 +43,8 @@ def build_parser(models: Sequence[ModelSpec] | None = None, without: Collection[
     parser = ArgumentParser(
         description="Speak a text, or a list of phrases",
         prog="inference.py",
-        epilog="Exit status: 0 spoken, also where single phrases were cut that the voice did not end, or not spoken; 1 "
-        "bad input, or that happened to every phrase; 2 wrong options; 128 + a signal's number if one stopped the run. "
+        epilog="Exit status: 0 spoken, even if the voice did not end some phrases, which are cut; 1 bad input, or "
+        "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run. "
         f"Speech to text has options of its own: {recognizers} CHECKPOINT --help.",
     )
     add_options(parser, CommandOptions, without=without)

@@ -27,12 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     with ExitStack() as stack:  # before the models are loaded, which may take long
         bound, wyoming = stack.enter_context(bind(options.host, options.port)), None
         if key is None and not is_loopback(bound):
-            name = options.api_key_env or KEY_VARIABLE
-            print(
-                f"warning: everybody who reaches {options.host} can use this server; set {name} to a key that clients "
-                "must send",
-                file=sys.stderr,
-            )
+            who = f"everybody who reaches {options.host} can use this server"
+            print(f"warning: {who}; set {KEY_VARIABLE} to a key that clients must send", file=sys.stderr)
         if address is not None:
             if find_spec("wyoming") is None:
                 raise OptionError("--wyoming needs the package wyoming: pip install wyoming")

@@ -52,7 +52,6 @@ class ModelSpec:
     is_teacher: bool = False  # whether its attention gives durations: `TextToMel.teach`
     # Of vocoders
     has_noise: bool = True  # whether it adds a constant bias noise, which the denoiser removes
-    takes_pitch: bool = False  # whether its network takes the ``pitch`` and ``voicing`` of frames (B, F)
     # Of both
     compilable: bool = True  # whether torch.compile helps
     scriptable: bool = False  # whether its network has ``to_torchscript``

@@ -2,4 +2,4 @@
 
 from common.registry import ModelSpec
 
-MODEL = ModelSpec(__name__, "Harmonic", "vocoder", has_noise=False, takes_pitch=True)
+MODEL = ModelSpec(__name__, "Harmonic", "vocoder", has_noise=False)

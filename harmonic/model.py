@@ -271,8 +271,8 @@ class HarmonicVocoder(MelToWave, nn.Module):
         return wave
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        context = context_frames(self.config, self.audio)
-        return VocoderSettings({"seed": seed}, context=context, positional=True, tracked=True, windows=MEL_CORRECTIONS)
+        """The seed of the noise."""
+        return VocoderSettings({"seed": seed})
 
     def _spectrum(self, wave: Tensor) -> Any:
         """wave (B, T) -> (B, F, bins) complex, of windowed frames."""

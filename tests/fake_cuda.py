@@ -6,10 +6,8 @@ is a wait, a copy of the host's pageable memory to the device is an upload, and 
 """
 
 import ctypes
-import inspect
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -29,18 +27,6 @@ DEVICE = torch.device("cuda", 0)
 _CUDA, _META, _N_DEVICE_TYPES = 1, 14, 22  # c10/core/DeviceType.h
 aten = torch.ops.aten
 _PRODUCTS = {aten.mm, aten.addmm, aten.bmm, aten.baddbmm, aten.mv, aten.addmv, aten.dot, aten.convolution}
-# What autocast computes in float32, or our code does.
-_FULL_PRECISION = {
-    aten._softmax,
-    aten._log_softmax,
-    aten.native_layer_norm,
-    aten.binary_cross_entropy_with_logits,
-    aten.exp,
-    aten.log,
-    aten.log1p,
-    aten.norm,
-    aten.linalg_vector_norm,
-}
 # Operations whose kernels wait for the device without a separate operation to show it.
 _WAITING = {
     aten.nonzero,
@@ -52,18 +38,6 @@ _WAITING = {
     aten.unique_dim,
     aten._unique2,
     aten._linalg_check_errors,
-}
-# Operations that compute nothing; views, which `is_view` tells, are others.
-_FREE = {
-    aten.detach,
-    aten.empty,
-    aten.empty_like,
-    aten.empty_strided,
-    aten.lift_fresh,
-    aten.new_empty,
-    aten.new_empty_strided,
-    aten._unsafe_view,
-    aten._reshape_alias,
 }
 _BY_MASK = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index}
 
@@ -77,9 +51,7 @@ class Watch(TorchDispatchMode):
         self.waits: list[str] = []  # where the host waits for the device
         self.uploads: list[str] = []  # where it copies pageable memory there, which waits too
         self.on_host: set[str] = set()  # where tensors of the host are computed
-        self.launches: Counter[str] = Counter()  # operations that the device computes; most are a kernel, some a few
-        self.products: dict[torch.dtype, Counter[str]] = {}  # where matrix products and convolutions are, by dtype
-        self.rounded: set[str] = set()  # operations of `_FULL_PRECISION` with a result of less than 32 bits
+        self.products: dict[torch.dtype, set[str]] = {}  # where matrix products and convolutions are, by dtype
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs, packet = kwargs or {}, func.overloadpacket
@@ -104,8 +76,6 @@ class Watch(TorchDispatchMode):
             self.uploads.append(_place())
             return args[0]
         self._check_arguments(func, args, kwargs)
-        if func.namespace != "prim" and not func.is_view and packet not in _FREE:
-            self.launches[f"{packet.__name__} in {_place()}"] += 1
         result = func(*args, **kwargs)
         self._check_result(func, result)
         return result
@@ -130,11 +100,8 @@ class Watch(TorchDispatchMode):
         tensors = list(_tensors(result))
         for tensor in tensors:
             assert tensor.device.type == "cuda", f"{func} makes a tensor of the {tensor.device} in {_place()}"
-        packet = func.overloadpacket
-        if packet in _PRODUCTS:
-            self.products.setdefault(tensors[0].dtype, Counter())[_place()] += 1
-        if packet in _FULL_PRECISION and tensors[0].dtype.itemsize < 4:
-            self.rounded.add(f"{packet.__name__} in {_place()}")
+        if func.overloadpacket in _PRODUCTS:
+            self.products.setdefault(tensors[0].dtype, set()).add(_place())
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -153,21 +120,9 @@ def _place() -> str:
     while frame is not None:
         name = frame.f_code.co_filename.removeprefix(_ROOT)
         if not name.startswith(("/", ".venv/", "tests/", "<")):
-            return f"{name}:{_qualified_name(frame)}"
+            return f"{name}:{frame.f_code.co_name}"
         frame = frame.f_back
     return "the test"
-
-
-def _qualified_name(frame: FrameType) -> str:
-    """The name of the function that runs with its class's, which code knows from Python 3.11 on."""
-    code = frame.f_code
-    if hasattr(code, "co_qualname"):
-        return code.co_qualname
-    for owner in filter(inspect.isclass, frame.f_globals.values()):
-        method = vars(owner).get(code.co_name)
-        if getattr(inspect.unwrap(method) if method else None, "__code__", None) is code:
-            return f"{owner.__qualname__}.{code.co_name}"
-    return code.co_name
 
 
 class FakeGpu:
@@ -194,55 +149,11 @@ class FakeGpu:
                     module._buffers[name] = self.on_device(buffer)
         return value
 
-    def make(self, make: Callable[[], Any]) -> Any:
-        """What is made there: networks of any size take no memory."""
-        with self._fakes, DEVICE:
-            return make()
-
     @contextmanager
     def watch(self) -> Iterator[Watch]:
         """Run code on the device."""
         with self._fakes, Watch(self._fakes) as seen:
             yield seen
-
-
-@torch.no_grad()
-def backward(loss: Tensor) -> None:
-    """`Tensor.backward` of a fake loss, whose device has no streams for PyTorch's engine to run on."""
-    assert loss.grad_fn is not None
-    order: list[Any] = []  # every node after those that give it gradients
-    seen, stack = set(), [(loss.grad_fn, False)]
-    while stack:
-        node, done = stack.pop()
-        if done:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack += [(following, False) for following, _ in node.next_functions if following is not None]
-    given: dict[Any, dict[int, Tensor]] = {loss.grad_fn: {0: torch.ones_like(loss)}}
-    for node in reversed(order):
-        like, received = node._input_metadata, given.pop(node, {})
-        gradients = [_as_expected(received.get(index), one) for index, one in enumerate(like)]
-        if hasattr(node, "variable"):
-            held = node.variable.grad
-            node.variable.grad = gradients[0] if held is None else held + gradients[0]
-            continue
-        following, needed = list(node.next_functions), getattr(node, "needs_input_grad", None)
-        made = node(*gradients) if needed is None else node.apply(*gradients)
-        made = made if isinstance(made, tuple) else (made,)
-        if needed is not None:  # of our own functions, whose arguments need not be tensors
-            following = [one for one in following if one[0] is not None]
-            made = tuple(gradient for gradient, need in zip(made, needed) if need)
-        for (target, index), gradient in zip(following, made, strict=True):
-            if target is not None and gradient is not None:
-                slots = given.setdefault(target, {})
-                slots[index] = slots[index] + gradient if index in slots else gradient
-
-
-def _as_expected(gradient: Tensor | None, like: Any) -> Tensor | None:
-    """The gradient in a node's shape and dtype, as PyTorch's engine gives it."""
-    return None if gradient is None else gradient.sum_to_size(like.shape).to(like.dtype)
 
 
 @pytest.fixture

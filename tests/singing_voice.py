@@ -52,7 +52,7 @@ class SingingNetwork:
 class SingingVocoder:
     """A sawtooth of five harmonics at the pitch that a `SingingNetwork`'s mel tells."""
 
-    name, max_batch, audio, takes_pitch, path = "singer", 1, AUDIO, False, None
+    name, max_batch, audio, path = "singer", 1, AUDIO, None
 
     def speak(self, mel: Tensor, lengths: list[int]) -> list[Tensor]:
         """As `common.synthesis.Vocoder.speak`."""

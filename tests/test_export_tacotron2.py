@@ -97,7 +97,7 @@ def test_inference_speaks_any_part_as_the_checkpoint(folder: Path, tmp_path: Pat
     for name in ("voice.pt", "voice.postnet.onnx"):
         for options in (f"--seed {OTHER_SEED}", "--max-decoder-steps 12 --gate-threshold 0.9"):
             words = ["--tacotron2", str(folder / name), "--text", TEXT, *options.split(), "--griffin-lim-iters", "2"]
-            status = inference.main([*words, "--timings", "-o", str(tmp_path)])
+            status = inference.main([*words, "--save-prosody", "-o", str(tmp_path)])
             runs.append((status, capsys.readouterr().err, soundfile.read(tmp_path / "speech.wav")[0]))
     assert [status for status, *_ in runs[:2]] == [0, 1] and "cut after 12 frames" in runs[1][1]
     for index, (status, errors, sound) in enumerate(runs):

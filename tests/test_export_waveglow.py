@@ -13,7 +13,6 @@ from test_export import SUFFIXES, VOICE
 
 import inference
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.synthesis.loading import load_voice
 from scripts import checkpoint_tools
 from waveglow.model import WaveGlow
 
@@ -61,9 +60,7 @@ def test_inference_speaks_with_every_format_as_with_the_checkpoint(folder: Path,
 
 def test_a_stream_is_the_sound_of_the_checkpoint(folder: Path, tmp_path: Path, capfdbinary):
     words = ["--text", TEXT, "--seed", "3", "--sigma-infer", "0.1", "--denoising-strength", "0.1"]
-    assert inference.main([*models(folder, ".onnx"), *words, "-o", "-", "--stdout-format", "pcm"]) == 0
-    streamed = np.frombuffer(capfdbinary.readouterr().out, dtype="<i2") / 2**15
+    assert inference.main([*models(folder, ".onnx"), *words, "-o", "-"]) == 0
+    streamed = np.frombuffer(capfdbinary.readouterr().out[44:], dtype="<i2") / 2**15
     assert inference.main([*models(folder, ".pt"), *words, "-o", str(tmp_path / "a.wav")]) == 0
     np.testing.assert_allclose(streamed, soundfile.read(tmp_path / "a.wav")[0], atol=4e-5)
-    voice = load_voice(folder / "voice.pt", folder / "WaveGlow.onnx", device="cpu")
-    assert len(list(voice.stream(TEXT))) > 2

@@ -1,19 +1,15 @@
 """What of a vocoder's inference only shows on a GPU: run with `bash scripts/test.sh -m gpu`."""
 
-import itertools
-import threading
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
-from test_vocoder import AUDIO, alone, argv, ready, vocoder_checkpoint
+from test_vocoder import alone, argv, ready, vocoder_checkpoint
 from torch import Tensor
 
 import inference
 from common.audio.wav import load_wav
 from common.synthesis.cuda_graphs import GraphRecorder
-from common.synthesis.vocoder import NetworkVocoder
 from common.torch_file import save_tensor
 
 pytestmark = [
@@ -56,28 +52,6 @@ def test_sound_made_on_the_gpu_is_that_of_the_cpu(tmp_path: Path, capsys, option
     assert "warning" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.2])
-def test_replayed_graphs_give_each_mel_its_own_sound(strength: float):
-    device = torch.device("cuda")
-
-    def vocoder(recorder: GraphRecorder | None) -> NetworkVocoder:
-        return NetworkVocoder(
-            ready(0).to(device),
-            AUDIO,
-            name="x",
-            autocast=nullcontext,
-            device=device,
-            denoising_strength=strength,
-            graph_recorder=recorder,
-        )
-
-    plain, recorded = vocoder(None), vocoder(GraphRecorder("x"))
-    parts = [part.to(device) for part in mels()] * 2
-    waves = [recorded.speak(part[None], [part.size(1)])[0] for part in parts]
-    for part, wave in zip(parts, waves):
-        torch.testing.assert_close(wave, plain.speak(part[None], [part.size(1)])[0], rtol=0, atol=1e-4)
-
-
 def test_a_recording_that_fails_leaves_stream_and_random_numbers_as_they_were():
     device, stream = torch.device("cuda"), torch.cuda.current_stream()
 
@@ -95,27 +69,3 @@ def test_a_recording_that_fails_leaves_stream_and_random_numbers_as_they_were():
     torch.cuda.manual_seed(1)
     replay()
     assert torch.equal(drawn, expected)
-
-
-def test_work_is_recorded_while_another_thread_allocates_and_waits():
-    device, recorded, started = torch.device("cuda"), threading.Event(), threading.Event()
-    weight = torch.ones(64, 64, device=device)
-
-    def pin() -> None:
-        for size in itertools.count(1):
-            torch.empty(size, 4096).pin_memory()
-            torch.cuda.Event().query()
-            started.set()
-            if recorded.is_set():
-                return
-
-    thread = threading.Thread(target=pin)
-    thread.start()
-    try:
-        started.wait()
-        replay, product = GraphRecorder("x").capture(lambda: torch.stack([weight @ weight for _ in range(200)]).sum(0))
-    finally:
-        recorded.set()
-        thread.join()
-    replay()
-    assert torch.equal(product, torch.full_like(weight, 200 * 64))

@@ -1,12 +1,10 @@
 """Inference from the command line: what is spoken, how it can be controlled, and that batches change nothing."""
 
 import dataclasses
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import soundfile
 import tiny_voice
 import torch
 from golden_files import checkpoint_layouts
@@ -20,7 +18,6 @@ from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
-from common.files import write_json
 from common.logger import read_log
 from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
@@ -118,17 +115,6 @@ def test_the_wav_is_griffin_lim_of_the_mel_and_fades_out(speak, tmp_path):
     close(wave, expected, 1 / 32768)
 
 
-def test_given_mels_become_the_same_sound_as_when_they_were_made(speak, tmp_path, capsys):
-    speak(numbered(TEXTS[:2]), "--griffin-lim-iters", "5")
-    waves = [(tmp_path / "out" / f"{place}.wav").read_bytes() for place in (0, 1)]
-    (tmp_path / "out" / "mels").rename(tmp_path / "given")
-    lines = ["mel\toutput", "given/0.pt\tx.wav", "given/1.pt\ty.wav"]
-    mels = speak(lines, "--griffin-lim-iters", "5", voice=False)
-    assert [(tmp_path / "out" / name).read_bytes() for name in ("x.wav", "y.wav")] == waves
-    assert torch.equal(mels["x"], torch.load(tmp_path / "given" / "0.pt"))
-    assert capsys.readouterr().out.count("Griffin-Lim") == 2  # once a run
-
-
 TRANSFORMS = {
     "--pitch-transform-flatten": lambda pitch: pitch * 0,
     "--pitch-transform-invert": lambda pitch: -pitch,
@@ -148,13 +134,6 @@ def test_pitch_transforms_change_the_spoken_pitch(speak, network, options):
         expected = truth(network, text, pitch=TRANSFORMS[options](pitch)).mel[0]
         close(mels[str(place)], expected)
         assert (expected - truth(network, text).mel[0]).abs().max() > 1e-3
-
-
-def test_pitch_statistics_can_be_given_for_a_voice_that_has_none(speak, network, tmp_path):
-    write_json(tmp_path / "stats.json", {"mean": 100.0, "std": 10.0})
-    options = ("--pitch-transform-shift", "5", "--pitch-mean-std-file", str(tmp_path / "stats.json"))
-    expected = truth(network, TEXTS[0], pitch=truth(network, TEXTS[0]).pitch + 5 / 10).mel[0]
-    close(speak([f"a|{TEXTS[0]}"], *options)["a"], expected)
 
 
 def test_speakers_are_chosen_by_number_or_name_for_all_or_for_each(speak, network):
@@ -194,14 +173,6 @@ def test_torchscript_speaks_the_same_with_every_control(speak):
     mels = speak(numbered(TEXTS), *options)
     for name, mel in speak(numbered(TEXTS), *options, "--torchscript").items():
         close(mel, mels[name])
-
-
-def test_text_options_replace_the_checkpoints(speak, network):
-    basic = TextFrontEnd(dataclasses.replace(TEXT, cleaners=("basic_cleaners",)))
-    tokens = torch.tensor([basic.encode("Mr. Go")])
-    expected = network.infer(tokens, torch.tensor([tokens.size(1)])).mel[0]
-    assert tokens.size(1) < encode("Mr. Go").size(1)  # which reads "mister go"
-    close(speak(["a|Mr. Go"], "--text-cleaners", "basic_cleaners")["a"], expected)
 
 
 def test_unknown_symbols_are_dropped_with_one_warning(speak, network, capsys):
@@ -255,45 +226,3 @@ def test_the_log_has_the_figures_of_each_batch_and_of_the_run(speak, tmp_path, c
     assert summary["avg_mel_gen_frames/s"] == summary["avg_generator_frames/s"]  # another recipe's name for it
     assert "avg generator frames/s" in shown and "mel gen" not in shown
     assert "avg speed in real time" in shown and "avg RTF" not in shown  # whose figure in the log is the inverse
-
-
-def test_a_run_prints_a_line_for_each_file_and_a_summary(speak, tmp_path, capsys):
-    speak(["b.mp3|Go on.", "sub/a|Hm?"], "--griffin-lim-iters", "2")
-    note, *lines, summary = capsys.readouterr().out.splitlines()
-    assert "Griffin-Lim" in note
-    infos = [soundfile.info(tmp_path / "out" / name) for name in ("b.mp3", "sub/a.wav")]
-    assert [info.format for info in infos] == ["MP3", "WAV"]
-    assert lines == [f"{info.name}: {info.frames / 22050:.2f} s" for info in infos]
-    figures = r"([\d.]+) s of speech in ([\d.]+) s of work: RTF [\d.]+ \(work / speech\), ([\d.]+) x real time"
-    found = re.fullmatch(rf"2 of 2 phrases are in {tmp_path}/out; {figures}", summary)
-    speech, work, speed = map(float, found.groups())
-    assert speech == pytest.approx(sum(info.frames for info in infos) / 22050, abs=0.006)
-    assert work < 0.006 or speech / (work + 0.006) - 0.01 < speed < speech / (work - 0.006) + 0.01, "work is rounded"
-
-
-def test_latencies_are_printed_for_more_than_ten_measurements_and_nothing_when_quiet(tmp_path, checkpoint, capsys):
-    (tmp_path / "phrases.txt").write_text("Go on.\nHm?\n")
-    argv = ["-i", str(tmp_path / "phrases.txt"), "--fastpitch", str(checkpoint), "--no-audio"]
-    for options, is_shown in (("--repeats 5", False), ("--repeats 6", True)):
-        inference.main([*argv, "-bs", "1", *options.split()])
-        out = capsys.readouterr().out
-        assert ("99% generator latency" in out) == is_shown and " x real time" in out.splitlines()[-1]
-    inference.main([*argv, "-o", str(tmp_path / "out"), "--save-mels", "--quiet", "--unknown-symbols", "drop"])
-    assert capsys.readouterr() == ("", "")
-    assert len(list((tmp_path / "out" / "mels").glob("*.pt"))) == 2
-
-
-@pytest.mark.parametrize(("pace", "status"), [("10", 1), ("1", 0)])
-def test_a_phrase_of_a_frame_is_not_spoken(tmp_path, checkpoint, capsys, pace, status):
-    lines = ["text\tduration", f"{TEXTS[0]}\ta.pt", f"{TEXTS[3]}\tb.pt"]
-    (tmp_path / "phrases.tsv").write_text("\n".join(lines))
-    save_tensor(tmp_path / "a.pt", torch.full((encode(TEXTS[0]).size(1),), 3))
-    save_tensor(tmp_path / "b.pt", torch.zeros(encode(TEXTS[3]).size(1)))
-    argv = ["-i", tmp_path / "phrases.tsv", "-o", tmp_path / "out", "--fastpitch", checkpoint, "--pace", pace]
-    argv += ["--dataset-path", tmp_path, "--griffin-lim-iters", "1", "--repeats", "2"]
-    assert inference.main([str(word) for word in argv]) == status
-    out, err = capsys.readouterr()
-    warning = f"warning: {tmp_path}/phrases.tsv:3 (audio_0002.wav): the voice did not speak it: 1 frame for 3 symbols"
-    assert warning in err.splitlines() and err.count("warning") == 1 + status
-    assert f"{1 + status} of 2 phrases were not spoken: the voice made fewer than 3 frames of each" in out
-    assert soundfile.info(tmp_path / "out" / "audio_0002.wav").frames == 200  # what there is, is kept

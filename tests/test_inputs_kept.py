@@ -64,7 +64,7 @@ SPOKEN = {
     "hand-edited prosody": ("--prosody a.prosody.json --save-prosody --pace 0.5 -o a.wav", "a.prosody.json: --prosody"),
     "given durations": ("-i given.tsv --save-mels -o .", "mels/d.pt: given.tsv:2"),
     "the list": ("-i a.srt --subtitles srt -o .", "a.srt: -i/--input"),
-    "two results": ("--text Go. -o new --log-file new/speech.timings.json --timings", "--log-file"),
+    "two results": ("--text Go. -o new --log-file new/speech.prosody.json --save-prosody", "--log-file"),
     "the log": ("-i given.tsv -o . --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
 }
 

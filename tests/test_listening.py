@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,11 @@ from limits import HANG_LIMIT
 from tiny_evaluation import write_recordings
 
 from common.audio.levels import CEILING, measure_loudness
-from common.errors import InputError
 from common.evaluation.listening import (
     ANCHOR,
     LISTENING_KEY,
     LISTENING_PAGE,
     LISTENING_RESULTS,
-    low_anchor,
     match_loudness,
     report_results,
     write_listening_test,
@@ -121,14 +118,6 @@ def test_a_listener_rates_by_keys_and_saves_what_the_command_reads(browser, fold
     assert [row[:2] for row in read_results(folder)] == [row for row in wanted if row[0] in key["systems"]]
 
 
-def test_the_page_says_nothing_of_the_systems(folder):
-    key = write_test(folder, "mushra")
-    html = (folder / LISTENING_PAGE).read_text(encoding="utf-8")
-    assert not any(word in html for word in ("voice.pt", "synthesised", ANCHOR, RECORDING, str(folder)))
-    assert key["systems"] == ["voice.pt", "other", RECORDING, ANCHOR]
-    assert write_test(folder, "mushra") == key  # results stay valid when the page is written again
-
-
 def test_sounds_of_a_trial_have_one_loudness_and_no_peak_is_cut():
     tone = np.sin(2 * np.pi * 500 * np.arange(22050) / 22050)
     waves = {f"{level}": (level * tone, 22050) for level in (0.01, 0.9)}
@@ -140,16 +129,6 @@ def test_sounds_of_a_trial_have_one_loudness_and_no_peak_is_cut():
     first, *others = [measure_loudness(*one) for one in matched.values()]
     assert others == pytest.approx([first, first], abs=0.01) and first < -30
     assert np.abs(matched["peaky"][0]).max() == pytest.approx(10 ** (CEILING / 20))
-
-
-@pytest.mark.parametrize("rate", [8000, 22050, 44100])
-def test_the_anchor_keeps_3500_hz_and_has_nothing_above_4000(rate):
-    impulse = np.eye(1, rate, rate // 2)[0]
-    passed = low_anchor(impulse, rate)[0]
-    gains = 20 * np.log10(np.abs(np.fft.rfft(passed)) + 1e-9)  # dB, at each Hz
-    assert passed.shape == impulse.shape and passed.argmax() == rate // 2
-    assert np.abs(gains[:3451]).max() < 0.1
-    assert gains[3990:].max() < -25 and gains[4500:].max(initial=-60) < -50
 
 
 def make_key(folder: Path, n_trials: int) -> dict:
@@ -177,14 +156,6 @@ def test_scores_are_means_without_those_of_listeners_who_miss_the_hidden_referen
     rows = read_results(tmp_path)
     assert [row[:2] for row in rows] == [[RECORDING, "95.0"], ["new", "70.0"], ["old", "40.0"], [ANCHOR, "10.0"]]
     assert [row[2].partition(" ")[0] for row in rows] == ["-25.0", "-", "+30.0", "+60.0"] and rows[0][2].endswith("*")
-
-
-@pytest.mark.parametrize(("n_missed", "counts"), [(1, True), (2, False)])
-def test_one_missed_hidden_reference_of_seven_is_forgiven(tmp_path, n_missed, counts):
-    key = make_key(tmp_path, 7)
-    write_result(tmp_path / "in" / "ann.json", key, [[50, 50, 89 if n < n_missed else 90, 0] for n in range(7)])
-    with nullcontext() if counts else pytest.raises(InputError, match="none of 1 result files"):
-        assert report_results(tmp_path, tmp_path / "in") == 0
 
 
 def test_each_file_that_is_no_result_of_the_test_is_one_line(tmp_path, capsys):

@@ -1,6 +1,5 @@
 """Voices in Piper's form sound in piper-tts and sherpa-onnx as they do here."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 import test_export_waveglow
 import tiny_tacotron2
 import tiny_voice
-from shell import ROOT
 from tiny_harmonic import save_harmonic
 
 from common.config import AudioConfig
@@ -18,7 +16,6 @@ from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import espeak_voice
 from common.text.front_end import TextFrontEnd
-from common.text.options import TextOptions, text_config
 from common.text.symbols import CODE_POINTS
 from scripts import checkpoint_tools
 
@@ -77,33 +74,6 @@ def test_both_packages_make_the_sound_of_the_checkpoints(tmp_path: Path, name: s
         for sound in sounds:
             assert len(sound) == len(expected) > 2000 and np.abs(expected).max() > 1e-3
             np.testing.assert_allclose(sound, expected, atol=SAME_SOUND)
-
-
-def test_the_description_is_what_piper_reads(tmp_path: Path):
-    path = export(tmp_path, "hifigan")
-    about = json.loads(path.with_name("voice.onnx.json").read_text())
-    assert about["speaker_id_map"] == {"ann": 0, "bob": 1} and about["espeak"] == {"voice": "en-us"}
-    assert (about["num_symbols"], about["audio"]["sample_rate"]) == (MODEL.n_symbols, 22050)
-    known, lacked = about["phoneme_id_map"], {"ç"}  # which NFD takes apart
-    code_points = {symbol for symbol in piper.phoneme_ids.DEFAULT_PHONEME_ID_MAP if len(symbol) == 1}
-    assert code_points - set(known) - {"#"} == lacked
-    assert known["^"] == known["$"] == [1] and known["_"] == [0] and "sil" not in known
-
-
-@pytest.mark.skipif(not (ROOT / "voices/en-small.pt").is_file(), reason="voices/ holds no weights")
-def test_the_shipped_voice_is_spoken_by_both_packages(tmp_path: Path):
-    voice, vocoder = ROOT / "voices/en-small.pt", ROOT / "voices/vocoder-small.pt"
-    words = ["--vocoder", str(vocoder), "--format", "piper", "-o", str(tmp_path / "lj.onnx")]
-    checkpoint_tools.export([str(voice), *words])
-    expected = load_voice(voice, vocoder, device="cpu").speak(SENTENCE).wave.numpy()
-    for sound in (spoken_by_piper(tmp_path / "lj.onnx"), spoken_by_sherpa(tmp_path / "lj.onnx")):
-        np.testing.assert_allclose(sound, expected, atol=SAME_SOUND)
-
-
-def test_voices_of_the_quickstart_and_of_languages_read_pipers_symbols():
-    made = ["espeak"]
-    made += [text_config(TextOptions(g2p_language=language)).symbol_set for language in ("en-us", "de")]
-    assert set(made) == {CODE_POINTS}
 
 
 @pytest.mark.parametrize(

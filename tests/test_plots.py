@@ -3,7 +3,6 @@
 from itertools import pairwise
 from pathlib import Path
 
-import librosa
 import matplotlib.image
 import numpy as np
 import pytest
@@ -72,52 +71,12 @@ def test_all_panels_share_one_time_axis_in_seconds_under_the_last():
     assert to_image(figure).shape[2] == 3
 
 
-@pytest.mark.parametrize("audio", [AudioConfig(), AudioConfig(44100, 2048, 512, 2048, mel_fmin=40.0, mel_fmax=None)])
-def test_frequencies_stand_at_the_channels_whose_filters_have_them_in_their_middle(audio: AudioConfig):
-    figure = plot_utterance({"": torch.randn(80, 9)}, audio=audio)
-    top = audio.mel_fmax or audio.sampling_rate / 2
-    centers = librosa.mel_frequencies(82, fmin=audio.mel_fmin, fmax=top)[1:-1]
-    ticks = dict(
-        zip(figure.axes[0].get_yticks(), [int(label.get_text()) for label in figure.axes[0].get_yticklabels()])
-    )
-    assert {500, 1000, 2000, 4000, 8000} <= set(ticks.values())
-    assert all(audio.mel_fmin <= hz <= top for hz in ticks.values())
-    for place, hz in ticks.items():
-        expected = np.interp(hz, centers, np.arange(80) + 0.5)
-        assert place == pytest.approx(expected, abs=0.1 if centers[0] < hz < centers[-1] else 0.5)
-
-
-def test_target_and_prediction_share_colors_and_their_difference_is_centered_on_zero():
-    target, predicted = torch.linspace(-11, 1, 800).view(8, 100), torch.linspace(-5, 3, 800).view(8, 100)
-    first, second, third = plot_utterance({"target": target, "predicted": predicted}, audio=AUDIO).axes
-    assert first.images[0].get_clim() == second.images[0].get_clim() == pytest.approx((-11, 3))
-    assert np.array_equal(first.images[0].get_array(), target.numpy())
-    difference = third.images[0]
-    assert np.array_equal(difference.get_array(), (predicted - target).numpy())
-    assert difference.get_clim() == pytest.approx((-6, 6)), "the largest difference is 6"
-    assert difference.get_cmap().name.startswith("RdBu")
-
-
 def test_symbols_stand_below_the_mels_in_the_middle_of_their_frames():
     shown = speech().axes
     below = symbols_below(shown[2])
     assert list(below.values()) == ["h", "ə", "oʊ", "\u2423", "$"], "the third has no frames"
     assert list(below) == pytest.approx(np.array([1.5, 5, 9.5, 13, 17]) * SECONDS)
     assert not any(symbols_below(axis) for axis in (*shown[:2], *shown[3:]))
-
-
-def test_attention_has_the_text_upwards_and_the_durations_as_a_line():
-    axis = speech().axes[3]
-    image = axis.images[0]
-    assert image.get_array().shape == (len(PHONES), N_FRAMES)
-    assert (image.get_clim(), image.origin) == ((0, 1), "lower")
-    names = [label.get_text().strip() for label in axis.get_yticklabels()]
-    assert names == ["h", "ə", "l", "oʊ", "\u2423", "$"]
-    assert axis.get_yticks() == pytest.approx(range(6))
-    (line,) = axis.lines
-    ends = DURATIONS.cumsum(0) * SECONDS
-    assert line.get_xdata()[1::2] == pytest.approx(ends.numpy())
-    assert line.get_ydata()[1::2] == pytest.approx(range(6))
 
 
 @pytest.mark.parametrize("n_symbols", [130, 400])

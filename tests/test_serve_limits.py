@@ -2,22 +2,16 @@
 
 import asyncio
 import contextlib
-import io
-import json
-import logging
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,19 +23,18 @@ from limits import HANG_LIMIT, wait_until
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from shell import ROOT
+from starlette.datastructures import Headers
 from torch import Tensor
 
 import serve
 from common.errors import InputError, OptionError
 from common.serving import gate, server
 from common.serving.app import Service
-from common.serving.errors import without_options
+from common.serving.errors import ApiError
 from common.serving.gate import Sites
-from common.serving.log import Metrics, RequestRecord, start_logging
+from common.serving.log import Metrics, RequestRecord
 from common.serving.options import Limits
-from common.serving.server import Server, bind
 from common.serving.worker import SpeechJob, Worker
-from common.signals import STOPS
 
 
 class HeldVocoder:
@@ -135,21 +128,6 @@ def test_a_request_out_of_time_is_answered_so_and_its_work_stops(models):
         assert made - 1 <= one.vocoder.made - made  # of the late one at most the piece that had begun
 
 
-def test_an_answer_that_runs_out_of_time_is_cut_and_its_client_sees_that(models):
-    with held(models) as one:
-        one.vocoder.let(1)
-        body = {"input": "a longer sentence", "response_format": "wav"}
-        for deadline in (0.5, 5.0, 50.0, HANG_LIMIT):  # until the first piece comes in time
-            one.gate._limits = Limits(deadline=deadline)
-            with one.http.stream("POST", "/v1/audio/speech", json=body) as answer:
-                if answer.status_code == 200:
-                    with pytest.raises(httpx.RemoteProtocolError):
-                        answer.read()
-                    break
-        assert answer.status_code == 200
-        wait_until(lambda: set(statuses(one.gate)) == {"504"})
-
-
 LINE = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d POST /v1/audio/speech 200, 56 characters, \d+\.\d\d s of sound, "
     r"first byte after \d+ ms, \d+ ms"
@@ -223,76 +201,56 @@ def test_a_connection_without_a_whole_request_is_closed(models, sent: bytes, mon
 
 
 PAGE = "https://app.example.com"
-SITES = {  # headers of a request, what may be allowed, status
-    "an address": ({"Host": "192.168.1.5:8080"}, (), 200),
-    "an address of IPv6": ({"Host": "[fe80::1]:8080"}, (), 200),
-    "this machine": ({"Host": "localhost:8080"}, (), 200),
-    "a container": ({"Host": "speech_server:8080"}, (), 200),
-    "a machine of the LAN": ({"Host": "nas.local"}, (), 200),
-    "a service of Kubernetes": ({"Host": "tts.default.svc.cluster.local:80"}, (), 200),
-    "its host name": ({"Host": f"{socket.gethostname()}:8080"}, (), 200),
-    "the host that it listens on": ({"Host": "speech.example.org"}, (), 200),
-    "DNS rebinding": ({"Host": "evil.com:8080", "Origin": "http://evil.com:8080"}, (), 403),
-    "DNS rebinding by an address in a name": ({"Host": "127.0.0.1.nip.io"}, (), 403),
-    "no host at all": ({"Host": "@"}, (), 403),
-    "its own page": ({"Host": "localhost:8080", "Origin": "http://localhost:8080"}, (), 200),
-    "its own page behind a proxy": (
-        {"Host": "127.0.0.1:8080", "Origin": PAGE, "Sec-Fetch-Site": "same-origin"},
-        (),
-        200,
-    ),
-    "a page of another port": ({"Host": "localhost:8080", "Origin": "http://localhost:3000"}, (), 403),
-    "a page of a file": ({"Host": "localhost:8080", "Origin": "null"}, (), 403),
-    "a page of another site": ({"Host": "localhost", "Origin": PAGE, "Sec-Fetch-Site": "cross-site"}, (), 403),
-    "an allowed page": ({"Host": "localhost", "Origin": PAGE, "Sec-Fetch-Site": "cross-site"}, (PAGE,), 200),
-    "another than the allowed one": ({"Host": "localhost", "Origin": PAGE + ".evil.com"}, (PAGE,), 403),
-    "a proxy's name": ({"Host": "app.example.com", "Origin": PAGE}, (PAGE,), 200),
-    "a proxy's name, no page": ({"Host": "app.example.com:443"}, (PAGE,), 200),
-    "any": ({"Host": "evil.com", "Origin": "http://evil.com"}, ("*",), 200),
+SITES = {  # headers of a request, what may be allowed, the error's code or ""
+    "an address": ({"Host": "192.168.1.5:8080"}, (), ""),
+    "an address of IPv6": ({"Host": "[fe80::1]:8080"}, (), ""),
+    "a container": ({"Host": "speech_server:8080"}, (), ""),
+    "a machine of the LAN": ({"Host": "nas.local"}, (), ""),
+    "its host name": ({"Host": f"{socket.gethostname()}:8080"}, (), ""),
+    "the host that it listens on": ({"Host": "speech.example.org"}, (), ""),
+    "DNS rebinding": ({"Host": "evil.com:8080", "Origin": "http://evil.com:8080"}, (), "wrong_host"),
+    "DNS rebinding by an address in a name": ({"Host": "127.0.0.1.nip.io"}, (), "wrong_host"),
+    "its own page": ({"Host": "localhost:8080", "Origin": "http://localhost:8080"}, (), ""),
+    "its page behind a proxy": ({"Host": "127.0.0.1", "Origin": PAGE, "Sec-Fetch-Site": "same-origin"}, (), ""),
+    "a page of another port": ({"Host": "localhost:8080", "Origin": "http://localhost:3000"}, (), "cross_site"),
+    "a page of a file": ({"Host": "localhost:8080", "Origin": "null"}, (), "cross_site"),
+    "another than the allowed one": ({"Host": "localhost", "Origin": PAGE + ".evil.com"}, (PAGE,), "cross_site"),
+    "a proxy's name": ({"Host": "app.example.com", "Origin": PAGE}, (PAGE,), ""),
+    "any": ({"Host": "evil.com", "Origin": "http://evil.com"}, ("*",), ""),
 }
 
 
 @pytest.mark.parametrize("case", SITES)
-def test_pages_of_other_sites_are_refused_unless_their_origin_is_allowed(models, case: str):
-    headers, allowed, status = SITES[case]
-    with held(models, sites=Sites(allowed, host="speech.example.org")) as one:
-        one.vocoder.let()
-        answer = one.http.post("/v1/audio/speech", json={"input": "go on"}, headers=headers)
-        assert answer.status_code == status, answer.text
-        assert status == 200 or code_of(answer) in ("wrong_host", "cross_site")
-        is_allowed = bool(allowed) and status == 200 and "Origin" in headers
-        named = {"*": "*"}.get(*allowed, headers["Origin"]) if is_allowed else None
-        assert answer.headers.get("Access-Control-Allow-Origin") == named
-        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,x-a"}
-        preflight = one.http.options("/v1/audio/speech", headers=headers | asked)
-        assert preflight.is_success == is_allowed
-        if is_allowed:
-            assert preflight.headers["Access-Control-Allow-Origin"] == named
-            assert preflight.headers["Access-Control-Allow-Headers"] == "authorization,x-a"
+def test_pages_of_other_sites_are_refused_unless_their_origin_is_allowed(case: str):
+    headers, allowed, code = SITES[case]
+    sites, found = Sites(allowed, host="speech.example.org"), ""
+    try:
+        sites.check(Headers(headers))
+    except ApiError as error:
+        assert error.status_code == 403
+        found = error.code
+    assert found == code
 
 
-def test_a_key_lets_in_by_any_name_and_preflights_need_none(models):
+def test_an_allowed_page_may_ask_and_read_answers_and_a_key_lets_in_by_any_name(models):
     with held(models, api_key="k", sites=Sites((PAGE,))) as one:
         key, other = {"Authorization": "Bearer k"}, {"Host": "speech.example.org", "Origin": "http://other.org"}
         assert one.http.get("/v1/models", headers=key | other).status_code == 200
         assert one.http.get("/v1/models", headers=other).status_code == 401
-        asked = {"Origin": PAGE, "Access-Control-Request-Method": "GET"}
-        assert one.http.options("/v1/models", headers=asked).status_code == 200
+        asked = {"Origin": PAGE, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-a"}
+        preflight = one.http.options("/v1/audio/speech", headers=asked)
+        assert preflight.status_code == 200 and preflight.headers["Access-Control-Allow-Headers"] == "x-a"
         assert one.http.get("/v1/models", headers={"Origin": PAGE}).headers["Access-Control-Allow-Origin"] == PAGE
+    with held(models) as one:
+        assert one.http.get("/v1/models", headers={"Host": "evil.com"}).status_code == 403
 
 
-ADDRESSES = ["10200", "tcp://0.0.0.0", "tcp://:10200", "http://a:1", "tcp://a:b", "tcp://a:99999", "tcp://a:1/x"]
-ORIGINS = ["localhost:3000", "http://", "https://a.b/c", "https://a@b", "a", "https://*.a b"]
-
-
-@pytest.mark.parametrize(
-    ("option", "word"), [*(("--allow-origin", one) for one in ORIGINS), *(("--wyoming", one) for one in ADDRESSES)]
-)
-def test_a_wrong_origin_or_address_is_one_line_about_the_option(option: str, word: str, capsys):
+@pytest.mark.parametrize("word", ["--allow-origin https://a.b/c", "--allow-origin a", "--wyoming tcp://a:99999"])
+def test_a_wrong_origin_or_address_is_one_line_about_the_option(word: str, capsys):
     with pytest.raises(SystemExit, match="2"):
-        serve.main([option, word])
+        serve.main(word.split())
     line = capsys.readouterr().err.splitlines()[-1]
-    assert option in line and repr(word) in line and "expected" in line
+    assert all(part in line for part in (*word.split(), "expected"))
 
 
 def test_bodies_beyond_the_limit_are_refused_whether_or_not_they_announce_their_size(models):
@@ -307,28 +265,9 @@ def test_bodies_beyond_the_limit_are_refused_whether_or_not_they_announce_their_
         assert ask(one).status_code == 200
 
 
-def test_uploads_never_reach_the_disk(models, monkeypatch: pytest.MonkeyPatch):
-    def fail(*_: object) -> None:
-        raise AssertionError("a file was written")
-
-    monkeypatch.setattr(tempfile.SpooledTemporaryFile, "rollover", fail)
-    recognizer = SimpleNamespace(sampling_rate=8000)
-    with held(replace(models, recognizer=recognizer, recognizer_name="ear")) as one:
-        answer = one.http.post("/v1/audio/transcriptions", files={"file": ("a.wav", bytes(3 * 2**20))})
-        assert answer.status_code == 400
-        assert "no sound file" in answer.json()["error"]["message"]
-
-
-def test_without_a_recognizer_a_transcription_is_refused_by_what_to_do(models):
-    with held(models) as one:
-        answer = one.http.post("/v1/audio/transcriptions", files={"file": ("a.wav", b"x")})
-        assert (answer.status_code, code_of(answer)) == (404, "no_recognizer")
-        assert answer.json()["error"]["message"] == "this server has no recognizer, so it cannot transcribe"
-
-
 def test_the_key_opens_everything_and_only_signs_of_life_and_pages_need_none(models):
     with held(models, api_key="s3cret-ä") as one:
-        for path in ("/healthz", "/readyz", "/", "/docs", "/openapi.json"):
+        for path in ("/healthz", "/readyz", "/", "/openapi.json"):
             assert one.http.get(path).status_code == 200, path
         for path in ("/v1/models", "/v1/voices", "/v1/nothing", "/metrics"):
             answer = one.http.get(path)
@@ -356,92 +295,6 @@ def test_a_fault_of_ours_is_an_error_without_details_and_the_server_goes_on(mode
         assert ask(one).status_code == 200
 
 
-def test_the_figures_count_requests_and_sound_and_have_no_label_of_a_client(models):
-    with held(models) as one:
-        one.vocoder.let()
-        sound = ask(one).content
-        for path in ("/a", "/b", "/../etc/passwd", "/v1/audio/speech"):
-            one.http.get(path)
-        text = one.http.get("/metrics").text
-        families = {family.name: family for family in text_string_to_metric_families(text)}
-        rows = {(row.name, *row.labels.values()): row.value for family in families.values() for row in family.samples}
-        assert rows["speech_requests_total", "/v1/audio/speech", "200"] == 1
-        assert rows["speech_requests_total", "other", "404"] == 3
-        assert rows["speech_audio_seconds_total",] == pytest.approx((len(sound) - 44) / 2 / 22050)
-        assert rows["speech_first_byte_seconds_count", "/v1/audio/speech"] == 2
-        assert rows["speech_queue_length",] == 0
-        assert rows["speech_batch_size_count", "speech"] == 1
-        assert rows["process_resident_memory_bytes",] > 1e7
-        endpoints = {row.labels.get("endpoint") for family in families.values() for row in family.samples}
-        assert endpoints <= {None, "other", "/metrics", "/v1/audio/speech"}
-
-
-@pytest.fixture(autouse=True)
-def same_level() -> Iterator[None]:
-    """The level of the server's log is as before."""
-    logger = logging.getLogger("serve")
-    level = logger.level
-    yield
-    logger.setLevel(level)
-
-
-def logged(form: str) -> tuple[logging.Handler, io.StringIO]:
-    """The handler that ``start_logging`` sets up, which writes into a text."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logging.root, "handlers", [])
-        patch.setattr(sys, "stderr", text := io.StringIO())
-        start_logging(form)
-        return logging.root.handlers[0], text
-
-
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_each_request_is_a_line_of_the_log_in_words_or_as_json(models, form: str, request: pytest.FixtureRequest):
-    logger = logging.getLogger("serve")
-    logged("off")
-    assert not logger.isEnabledFor(logging.INFO) and logger.isEnabledFor(logging.WARNING)
-    handler, text = logged(form)
-    logger.addHandler(handler)
-    request.addfinalizer(partial(logger.removeHandler, handler))
-    with held(models) as one:
-        one.vocoder.let()
-        sound = ask(one).content
-        one.http.get("/wp-login.php%0A")
-        ask(one, "日本")
-        wait_until(lambda: text.getvalue().count("\n") == 3)
-    logger.warning("warning: hot")
-    *lines, warning = text.getvalue().splitlines()
-    seconds = (len(sound) - 44) / 2 / 22050
-    if form == "text":
-        starts = [line[20:] for line in lines]
-        assert starts[0].startswith(
-            f"POST /v1/audio/speech 200, 5 characters, {seconds:.2f} s of sound, first byte after "
-        )
-        assert starts[1].startswith("GET other 404, first byte after ") and starts[1].endswith("ms: Not Found")
-        assert starts[2].startswith("POST /v1/audio/speech 400, 2 characters, ") and "'日本'" in starts[2]
-        assert warning[20:] == "warning: hot"
-        return
-    spoken, missing, refused = map(json.loads, lines)
-    assert set(spoken) == {*"time level request status characters sound_s first_byte_ms total_ms".split()}
-    assert (spoken["request"], spoken["status"], spoken["characters"]) == ("POST /v1/audio/speech", 200, 5)
-    assert spoken["sound_s"] == round(seconds, 3) and 0 < spoken["first_byte_ms"] <= spoken["total_ms"]
-    assert (missing["request"], missing["error"]) == ("GET other", "Not Found")
-    assert refused["status"] == 400 and "日本" in refused["error"]
-    assert json.loads(warning).items() >= {"level": "warning", "message": "warning: hot"}.items()
-
-
-@pytest.mark.parametrize(
-    ("message", "said"),
-    [
-        ("input: no text; add --g2p espeak, or separate the phones", "input: no text"),
-        ("input: --vocoder-pitch voice: no pitch; leave it out", "input: vocoder_pitch voice: no pitch"),
-        ("input: a line -- and a dash; try again", "input: a line -- and a dash; try again"),
-        ("--seed 5: too large", "seed 5: too large"),
-    ],
-)
-def test_messages_for_clients_name_fields_and_no_options(message: str, said: str):
-    assert without_options(message).startswith(said) and not re.search("--[a-z]", without_options(message))
-
-
 def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: Path):
     # Griffin-Lim takes its time for each sentence, so that the signal comes amid them.
     options = ["--griffin-lim-iters", "15", "--port", "0", "--deadline", str(HANG_LIMIT)]
@@ -467,14 +320,6 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: P
         process.wait()
 
 
-@pytest.mark.parametrize("stop", STOPS)
-def test_a_signal_stops_the_server(stop: signal.Signals, models):
-    server = Server(Service(models, limits=Limits()), deadline=1, on_start=lambda: signal.raise_signal(stop))
-    with bind("127.0.0.1", 0) as bound:
-        server.run(sockets=[bound])
-    assert server.should_exit and not server.force_exit
-
-
 class RecordingVoice:
     """Stands for a voice: remembers what was made together, and in whose turn."""
 
@@ -494,7 +339,7 @@ class RecordingVoice:
             raise InputError("bad: cannot be spoken")
         lengths = [self._n_pieces * (10 if item.text == "long" else 1) for item in batch]
         mels = [torch.zeros(1, length) for length in lengths]
-        return [SimpleNamespace(item=item, mel=mel, failure="") for item, mel in zip(batch, mels)]
+        return [SimpleNamespace(item=item, mel=mel, is_cut=False) for item, mel in zip(batch, mels)]
 
     def pieces(self, result) -> Iterator[Tensor]:
         for _ in range(result.mel.size(1)):
@@ -557,33 +402,11 @@ def test_a_text_that_fails_does_not_fail_those_in_its_batch():
     assert str(found["bad"]) == "bad: cannot be spoken"
 
 
-def test_sound_is_made_no_further_ahead_than_its_client_takes_it():
-    voice = RecordingVoice(n_pieces=30)
-    made = deque()
-
-    async def main() -> None:
-        worker = Worker(None, batch_size=1, metrics=Metrics(queue_length=lambda: 0))
-        job = SpeechJob(voice, [item("a", 5)], RequestRecord("a", "a"))
-        worker.add(job)
-        worker.start()
-        for taken in range(30):
-            while len(voice.turns) < min(5 + taken, 30):
-                await asyncio.sleep(0.001)
-            await asyncio.sleep(0.01)  # in which it would make more
-            made.append(len(voice.turns))
-            await job.take()
-        job.cancel()
-        worker.stop()
-
-    asyncio.run(asyncio.wait_for(main(), HANG_LIMIT))
-    assert list(made) == [min(5 + taken, 30) for taken in range(30)]
-
-
 @pytest.mark.parametrize(
     ("options", "key", "message"),
     [
         ("", None, "no voice to speak with; give one of --fastpitch, --tacotron2"),
-        ("--fastpitch a", "", "SPEECH_API_KEY: the environment variable is not set, or empty"),
+        ("--fastpitch a", "", "SPEECH_API_KEY: the environment variable is empty"),
     ],
 )
 def test_wrong_options_end_before_a_model_is_loaded(options: str, key: str | None, message: str, monkeypatch):
@@ -594,58 +417,9 @@ def test_wrong_options_end_before_a_model_is_loaded(options: str, key: str | Non
         serve.main([*options.split(), "--port", "0"])
 
 
-def test_what_a_server_writes_goes_out_at_once():
-    """A connection that is used again would else hold the second piece until the client has acknowledged the first."""
-
-    async def main() -> int:
-        connected = asyncio.Queue()
-        with bind("127.0.0.1", 0) as bound:
-            async with await asyncio.start_server(lambda _, writer: connected.put_nowait(writer), sock=bound):
-                _, client = await asyncio.open_connection(*bound.getsockname())
-                writer = await connected.get()
-                no_delay = writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-                client.close()
-                writer.close()
-                return no_delay
-
-    assert asyncio.run(asyncio.wait_for(main(), HANG_LIMIT)) != 0
-
-
-@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="an option of Linux")
-def test_a_connection_whose_client_reads_nothing_is_closed(monkeypatch: pytest.MonkeyPatch):
-    async def main() -> None:
-        ended = asyncio.Event()
-
-        async def send(_, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(ConnectionError, TimeoutError):
-                while True:
-                    writer.write(bytes(65536))
-                    await writer.drain()
-            ended.set()
-
-        with bind("127.0.0.1", 0) as bound:
-            async with await asyncio.start_server(send, sock=bound):
-                with socket.create_connection(bound.getsockname()[:2]):
-                    await ended.wait()
-
-    monkeypatch.setattr(server, "_UNREAD", 300)
-    asyncio.run(asyncio.wait_for(main(), HANG_LIMIT))
-
-
 @pytest.mark.parametrize("options", ["--host 127.0.0.1 --port {}", "--port 0 --wyoming tcp://127.0.0.1:{}"])
 def test_an_address_that_is_taken_is_named(options: str):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = options.format(taken.getsockname()[1])
         with pytest.raises(InputError, match=f"{words.removeprefix('--port 0 ')}: Address already in use"):
             serve.main(["--fastpitch", "a", *words.split()])
-
-
-@pytest.mark.parametrize("key", ["", "x"])
-def test_an_open_address_is_warned_about_once_if_there_is_no_key(key: str, capsys, monkeypatch):
-    monkeypatch.delenv("SPEECH_API_KEY", raising=False)
-    if key:
-        monkeypatch.setenv("SPEECH_API_KEY", key)
-    with pytest.raises(InputError):
-        serve.main(["--fastpitch", "absent.pt", "--host", "0.0.0.0", "--port", "0"])
-    warnings = capsys.readouterr().err
-    assert warnings.count("warning") == warnings.count("set SPEECH_API_KEY") == (not key)

@@ -6,19 +6,14 @@ from pathlib import Path
 
 import pytest
 import soundfile
-import torch
 from shell import ROOT, dry_run, run_bash
 from tiny_voice import AUDIO, save_vocoder, save_voice
 
 import inference
-from common.config import to_plain
 from common.errors import InputError, OptionError
-from common.files import write_json
 from common.serving.arguments import load_models
 from common.synthesis import loading
 from common.synthesis.loading import load_voice, shipped_vocoder
-from common.torch_file import save_tensor
-from scripts.speaking import VoiceSettings, find_voice
 
 
 @pytest.fixture
@@ -66,22 +61,6 @@ def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tm
     assert load_voice(mine, device="cpu").synthesizer.vocoder.name == "hifigan"
 
 
-def test_mels_and_recordings_sound_through_the_shipped_vocoder_that_reads_them(filled: Path, tmp_path: Path, capsys):
-    (tmp_path / "list.tsv").write_text("mel\toutput\nmels/a.pt\ta.wav\n")
-    words = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "-o", str(tmp_path / "o")]
-    for channels, made_by in ((16, str(filled / loading.VOCODER)), (8, "Griffin-Lim")):
-        save_tensor(tmp_path / "mels" / "a.pt", torch.zeros(channels, 30) - 4)
-        write_json(tmp_path / "mels" / "audio.json", to_plain(replace(AUDIO, n_mels=channels)))
-        assert inference.main(words) == 0
-        assert f"the sound is made by {made_by}" in capsys.readouterr().out
-
-
-def test_a_published_voice_is_taken_to_make_what_its_file_does_not_record(filled: Path):
-    other = replace(AUDIO, framing="aligned")
-    assert shipped_vocoder(other, assumed=("framing",)) is not None
-    assert shipped_vocoder(other, assumed=("peak",)) is None
-
-
 def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path):
     with pytest.raises(OptionError, match="no voice for text; give --fastpitch or --tacotron2"):
         inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav")])
@@ -91,49 +70,12 @@ def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path
         load_models([])
 
 
-def test_load_voice_and_the_server_use_them(filled: Path, capsys):
-    voice = load_voice(device="cpu")
-    assert voice.synthesizer.vocoder.name == "hifigan" and voice.speak("good day.").duration > 0
-    assert load_voice(vocoder=filled / loading.VOCODER, device="cpu").synthesizer.vocoder.name == "hifigan"
-    models = load_models(["--cpu"])
-    assert models.voice_name == "en-small" and models.voice.synthesizer.vocoder.name == "hifigan"
-    assert "no voice is given" in capsys.readouterr().out
-
-
 def test_the_script_speaks_its_first_word():
     assert dry_run("scripts/speak.sh", "Any text.", "--pace", "0.8") == [
         ["py", "-m", "speech_toolkit", "speak", "Any text.", "--pace", "0.8"]
     ]
     assert dry_run("scripts/speak.sh", "Hello.", OUTPUT="a.flac")[0][-1] == "a.flac"
-    done = run_bash(ROOT / "scripts/speak.sh", "--show", "--plain", "Hi.")
-    assert (done.returncode, "h ˈa ɪ" in done.stdout.replace("  ", " ")) == (0, done.stdout.count("ˈa ɪ") > 0)
     assert run_bash(ROOT / "scripts/speak.sh").returncode == 2
-
-
-def test_scripts_take_the_shipped_voice_where_there_is_no_checkpoint_of_ones_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-
-    def found(**variables: str) -> str:
-        return " ".join(map(str, find_voice(VoiceSettings(**variables), []).words))
-
-    with pytest.raises(InputError, match="no FastPitch checkpoint in"):
-        found()
-    (tmp_path / "voices").mkdir()
-    for name in (loading.VOICE, loading.VOCODER):
-        (tmp_path / "voices" / name).touch()
-    assert found(harmonic="mine.pt") == "--fastpitch voices/en-small.pt --harmonic mine.pt"
-    assert "--harmonic voices/vocoder-small.pt" in found(model="Harmonic")
-    (tmp_path / "output").mkdir()
-    (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()
-    assert found() == "--fastpitch output/FastPitch_checkpoint_7.pt"
-
-
-def test_the_shipped_voice_speaks_through_a_vocoder_of_ones_own(filled: Path, tmp_path: Path, capsys):
-    mine = save_vocoder(tmp_path / "mine.pt")
-    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--hifigan", str(mine)]) == 0
-    assert f"no voice is given: {filled / loading.VOICE}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--text", "good day."], ["-i", "-"], ["--text", "hi", "--quiet"]])

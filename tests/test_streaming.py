@@ -1,25 +1,19 @@
 """Sound in pieces is the whole's, whatever the vocoder: what each piece reads, how long it is, and what it gives."""
 
-import time
-from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from math import prod
 from pathlib import Path
 
 import pytest
 import torch
-import torch.autograd.forward_ad as forward_ad
 from hifigan_goldens import AUTHORS, NVIDIA
 from test_cuda_graphs import Recorder
 from test_vocoder import AUDIO, CPU, MODEL, Counting, ready
-from tiny_waveglow import SMALL, lively
 from torch import Tensor, nn
 
 from common.checkpoints.loading import open_checkpoint
 from common.config import AudioConfig
 from common.precision import Precision
-from common.synthesis.command import first_sound
 from common.synthesis.loading import load_vocoder
 from common.synthesis.networks import VocoderSettings
 from common.synthesis.options import SpeakingOptions, VoiceOptions
@@ -33,8 +27,6 @@ from common.synthesis.vocoder import (
 )
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.model import Generator, context_frames, to_torchscript
-from waveglow.arg_parser import InferenceOptions
-from waveglow.model import UPSAMPLING_FRAMES, WaveGlow, context_frames as waveglow_context
 
 CONTEXT = context_frames(MODEL)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)
@@ -45,11 +37,9 @@ def hifigan_config(kind: str, rates: tuple, kernels: tuple, sizes: tuple, dilati
 
 
 ODD_SHAPES = {
-    "one stage without overlap": hifigan_config("2", (5,), (5,), (1,), ((1,),)),
     "odd rates and kernels": hifigan_config("1", (3, 5), (9, 7), (3, 5), ((1, 2), (7,))),
     "the widest block is not the last": hifigan_config("1", (2, 3), (4, 3), (9, 3), ((4, 2), (1, 1, 1))),
     "pairs of much dilation": hifigan_config("2", (4, 1, 2), (10, 3, 2), (3, 7), ((1, 9), (2,))),
-    "a long kernel": hifigan_config("1", (2, 2), (32, 2), (1,), ((1,),)),
 }
 
 
@@ -118,27 +108,6 @@ def test_pieces_of_hifigan_are_the_whole_with_and_without_denoiser(n_frames: int
     assert error_of(vocoder, mel_of(n_frames)) < 1e-5
 
 
-@pytest.mark.parametrize("shape", ODD_SHAPES)
-def test_pieces_of_any_shape_of_hifigan_are_the_whole(shape: str):
-    config = ODD_SHAPES[shape]
-    hop = prod(config.upsample_rates)
-    audio = AudioConfig(n_mels=4, hop_length=hop, win_length=3 * hop + 1, filter_length=4 * hop)
-    torch.manual_seed(0)
-    network = loud(Generator(config))
-    network.prepare_for_inference()
-    settings = network.settings(None, seed=0, where=Path("v.pt"))
-    vocoder = vocoder_of(network, audio, settings=settings, denoising_strength=0.1)
-    assert error_of(vocoder, mel_of(140, 4)) < 1e-5
-
-
-def test_less_context_than_the_network_and_the_denoiser_have_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
-    mel = mel_of(150)
-    assert error_of(vocoder_of(loud(ready(0)), settings=VocoderSettings(context=CONTEXT - 2)), mel) > 1e-4
-    vocoder = vocoder_of(loud(ready(0)), denoising_strength=0.3)
-    monkeypatch.setattr(vocoder._denoiser, "context", 0)
-    assert error_of(vocoder, mel) > 1e-4
-
-
 @pytest.mark.parametrize("name", [AUTHORS, NVIDIA])
 def test_pieces_of_published_checkpoints_are_the_whole(goldens: Path, name: str):
     loaded = open_checkpoint(goldens / "hifigan" / "checkpoints" / name, model="HiFi-GAN", ema=None)
@@ -148,60 +117,13 @@ def test_pieces_of_published_checkpoints_are_the_whole(goldens: Path, name: str)
     assert error_of(vocoder, mel) < 1e-5
 
 
-WAVEGLOWS = {  # changes of a small one, and samples in a hop
-    "early outputs": ({"n_group": 8}, 16),
-    "deep": ({"n_group": 8, "n_flows": 6, "n_early_every": 3, "wn_layers": 4}, 16),
-    "odd numbers": ({"n_group": 6, "wn_kernel_size": 5, "wn_layers": 2, "n_flows": 3}, 30),
-    "one flow of one layer": ({"n_flows": 1, "wn_layers": 1, "wn_kernel_size": 1}, 8),
-}
-of_every_waveglow = pytest.mark.parametrize("shape", WAVEGLOWS)
-
-
-def waveglow_of(shape: str) -> tuple[WaveGlow, int, AudioConfig]:
-    """The network, its context and its audio."""
-    changes, hop = WAVEGLOWS[shape]
-    config = replace(SMALL, **changes)
-    torch.manual_seed(0)
-    audio = AudioConfig(n_mels=config.n_mel_channels, hop_length=hop, win_length=4 * hop, filter_length=4 * hop)
-    return lively(WaveGlow(config, hop_length=hop)), waveglow_context(config, hop), audio
-
-
-@of_every_waveglow
-@torch.no_grad()
-def test_the_context_of_waveglow_is_how_far_its_samples_depend_on_the_mel(shape: str):
-    network, context, audio = waveglow_of(shape)
-    middle = context + 5
-    mel = torch.randn(1, audio.n_mels, 2 * middle + 1, generator=torch.Generator().manual_seed(0))
-    direction = torch.zeros_like(mel)
-    direction[:, :, middle] = 1
-    with forward_ad.dual_level():  # derivatives, which rounding does not swallow as it would small differences
-        change = forward_ad.unpack_dual(network.infer(forward_ad.make_dual(mel, direction))).tangent
-    changed = change[0].unflatten(0, (-1, audio.hop_length)).abs().amax(1).nonzero().flatten().tolist()
-    # A mel is read by the first flow's second layer on, noise by its first: a few positions' difference.
-    assert context - 1 <= changed[-1] - middle <= context
-    assert middle - changed[0] == changed[-1] - middle - (UPSAMPLING_FRAMES - 1)
-
-
-@of_every_waveglow
-@pytest.mark.parametrize("denoising_strength", [0.0, 0.3])
-def test_pieces_of_waveglow_are_the_whole_with_and_without_denoiser(shape: str, denoising_strength: float):
-    network, context, audio = waveglow_of(shape)
-    network.prepare_for_inference()
-    settings = network.settings(InferenceOptions(), seed=3, where=Path("v.pt"))
-    vocoder = vocoder_of(network, audio, settings=settings, denoising_strength=denoising_strength)
-    for n_frames in (1, FIRST_FRAMES + context, FIRST_FRAMES + context + 1, 4 * context + 50):
-        assert error_of(vocoder, mel_of(n_frames, audio.n_mels)) < 1e-5
-    blind = vocoder_of(network, audio, settings=replace(settings, positional=False))
-    assert error_of(blind, mel_of(4 * context + 50, audio.n_mels)) > 1e-2  # the noise of other positions
-
-
 def test_compiled_networks_and_recorded_graphs_stream_too():
     mel = mel_of(150)
     assert error_of(vocoder_of(to_torchscript(loud(ready(0)))), mel) < 1e-5
     recorder = Recorder()
     assert error_of(vocoder_of(loud(ready(0)), graph_recorder=recorder), mel) < 1e-5
     n_pieces = len(list(plan_pieces(150, context=CONTEXT)))
-    assert 1 < len(recorder.graphs) - 1 < n_pieces  # one is of the whole; pieces of about one size share theirs
+    assert 1 < len(recorder.replays) - 1 < n_pieces  # one is of the whole; pieces of about one size share theirs
 
 
 def test_a_piece_is_computed_when_it_is_asked_for():
@@ -219,21 +141,3 @@ def test_a_vocoder_that_does_not_say_what_it_reads_and_griffin_lim_have_one_piec
     for vocoder in (vocoder_of(ready(0), settings=VocoderSettings()), GriffinLimVocoder(AUDIO, seed=0, n_iter=2)):
         assert len(list(vocoder.stream(mel))) == 1
         assert error_of(vocoder, mel) == 0
-
-
-def test_the_first_sound_is_timed_against_the_whole_by_turns(monkeypatch: pytest.MonkeyPatch):
-    clock = [0.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
-    done = []
-
-    def work(name: str, seconds: float) -> None:
-        done.append(name)
-        clock[0] += seconds * (100 if len(done) < 3 else 1)  # whatever the first turn has to prepare
-
-    def stream() -> Iterator[Tensor]:
-        work("piece", 1.0)
-        yield torch.zeros(1)
-
-    found = first_sound(stream, lambda: work("whole", 5.0), turns=2)
-    assert found == {"first_sound": 1.0, "first_sound_share": 0.2}
-    assert done == ["whole", "piece"] * 3

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from common.synthesis.command import Measurements
-from common.synthesis.synthesizer import BatchTimes
+from common.synthesis.measurements import BatchTimes, Measurements
 
 BATCHES = [
     BatchTimes(n_utterances=4, n_tokens=400, n_frames=2000, n_samples=512000, generator=0.2, vocoder=0.5),

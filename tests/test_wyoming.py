@@ -1,7 +1,6 @@
 """Home Assistant's protocol with real tiny networks, spoken by the public package's own client over TCP."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from wyoming.error import Error
 from wyoming.event import Event, Eventable
 from wyoming.info import Describe, Info
 from wyoming.ping import Ping
-from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeVoice
+from wyoming.tts import Synthesize, SynthesizeVoice
 
 from common.audio.wav import pcm16
 from common.serving.app import Service
@@ -93,7 +92,6 @@ def test_voices_and_recognizers_are_listed_with_their_languages(served):
     (event,) = ask(served, Describe(), until=["info"])
     info = Info.from_event(event)
     (voice,), (model,) = info.tts[0].voices, info.asr[0].models
-    assert info.tts[0].supports_synthesize_streaming
     assert (voice.name, [speaker.name for speaker in voice.speakers]) == ("voice", ["ann", "bob"])
     assert (model.name, voice.languages, model.languages) == ("ear", ["en"], ["en"])
     assert all(one.installed for one in (info.tts[0], voice, info.asr[0], model))
@@ -106,42 +104,14 @@ def test_a_text_is_spoken_as_the_voice_makes_it_offline(served, speaker: str | N
     assert_spoken(events, served, speaker=speaker)
 
 
-def test_a_text_that_comes_in_pieces_is_spoken_sentence_by_sentence_as_the_whole_is(served, caplog):
-    with caplog.at_level(logging.INFO, logger="serve"):
-        chunks = [SynthesizeChunk(TEXT[start : start + 7]) for start in range(0, len(TEXT), 7)]
-        whole = Synthesize(TEXT)  # as Home Assistant sends it for servers that know no pieces
-        events = ask(served, SynthesizeStart(), *chunks, whole, SynthesizeStop(), until=["synthesize-stopped"])
-    assert_spoken(events[:-1], served)
-    lines = [record.request.line for record in caplog.records]
-    assert len(lines) == 3 and all(line.startswith("wyoming synthesize 200, ") for line in lines), lines
+def test_a_text_of_which_nothing_is_said_is_a_short_silence(served):
+    sound = sound_of(ask(served, Synthesize("🎉"), until=["audio-stop"]))
+    assert len(sound) / 44100 == pytest.approx(0.4, abs=0.1) and not any(sound)
 
 
-def test_sound_begins_before_the_last_piece_of_a_text_has_come(served):
-    async def work(client: AsyncClient) -> Event | None:
-        await client.write_event(SynthesizeStart().event())
-        await client.write_event(SynthesizeChunk("Go on. And ").event())
-        return await client.read_event()
-
-    event = talk(served, work)
-    assert event is not None and event.type == "audio-start"
-
-
-@pytest.mark.parametrize("text", ["🎉", "...", "---"])
-def test_a_text_of_which_nothing_is_said_is_a_short_silence(served, text: str):
-    for requests, end in (
-        ([Synthesize(text)], "audio-stop"),
-        ([SynthesizeStart(), SynthesizeChunk(text), SynthesizeStop()], "synthesize-stopped"),
-    ):
-        sound = sound_of([one for one in ask(served, *requests, until=[end]) if one.type != "synthesize-stopped"])
-        assert len(sound) / 44100 == pytest.approx(0.4, abs=0.1) and not any(sound)
-
-
-def test_ssml_is_spoken_whole(served):
+def test_ssml_is_spoken(served):
     text = "<speak>go on. <break time='1s'/>no.</speak>"
     assert_spoken(ask(served, Synthesize(text, text_format="ssml"), until=["audio-stop"]), served, text)
-    pieces = [SynthesizeChunk(text[:20]), SynthesizeChunk(text[20:])]
-    requests = [SynthesizeStart(text_format="ssml"), *pieces, SynthesizeStop()]
-    assert_spoken(ask(served, *requests, until=["synthesize-stopped"])[:-1], served, text)
 
 
 @pytest.mark.parametrize("channels", [1, 2])
@@ -164,24 +134,13 @@ def chunk_like(start: AudioStart, *, n_bytes: int) -> AudioChunk:
 START = AudioStart(rate=8000, width=2, channels=1)
 BAD = {
     "no text": ([Synthesize(" ")], "input: there is nothing to speak in it"),
-    "a number": ([Synthesize(5)], "input: input should be a valid string, got 5"),
     "unknown speaker": ([Synthesize("go", voice=SynthesizeVoice("eve"))], "voice: 'eve', expected one of voice, ann"),
     "too long": ([Synthesize("a" * 301)], "input: 301 characters, this server's limit is 300"),
     "wrong SSML": ([Synthesize("<speak>", text_format="ssml")], "input: line 1"),
-    "text as SSML": ([Synthesize("go", text_format="ssml")], "holds no SSML"),
-    "wrong in a stream": ([SynthesizeStart(), SynthesizeChunk("日本"), SynthesizeStop()], "input"),
-    "too long in a stream": (
-        [SynthesizeStart(), *[SynthesizeChunk("a" * 100)] * 4],
-        "characters, this server's limit is",
-    ),
     "too long a recording": ([START, *[chunk(seconds=1.1)] * 3], "audio-chunk: more than 3 s of sound"),
     "a rate that changes": (
         [START, chunk(seconds=2.9), AudioChunk(rate=10, width=2, channels=1, audio=bytes(2))],
         "audio-chunk: 10 Hz and 1 channels, expected 4000 to 384000 Hz",
-    ),
-    "a rate that changes a little": (
-        [START, chunk(seconds=0.1), AudioChunk(rate=16000, width=2, channels=1, audio=bytes(2))],
-        "audio-chunk: expected whole samples, all of one rate",
     ),
     "a rate of 2 GHz": ([AudioStart(rate=2 * 10**9, width=2, channels=1)], "audio-start: 2000000000 Hz"),
     "a thousand channels": ([AudioStart(rate=8000, width=2, channels=1000)], "1000 channels, expected"),
@@ -189,7 +148,6 @@ BAD = {
         [loud := AudioStart(rate=48000, width=2, channels=2), *[chunk_like(loud, n_bytes=60_000)] * 2],
         "audio-chunk: more than 3 s of sound, or 100000 bytes",
     ),
-    "samples of 8 bits": ([START, chunk(seconds=0.1, width=1)], "audio-chunk: expected samples of 16 bits"),
     "no sound": ([START, AudioStop()], "audio-stop: there was no sound before it"),
 }
 
@@ -215,24 +173,13 @@ def test_without_a_recognizer_none_is_listed_and_a_recording_is_refused(served):
     assert [Error.from_event(event).code for event in events] == ["no_recognizer"] * len(asked)
 
 
-def test_a_recording_may_begin_with_its_first_chunk(served):
-    (event,) = ask(served, chunk(seconds=1.0), AudioStop(), until=["transcript"])
-    assert Transcript.from_event(event).text == served.models.recognizer.transcribe(torch.zeros(8000))[0].text
-
-
 NO_EVENT = {
     b"hello\n": "not an event of the Wyoming protocol",
-    b"[1]\n": "not an event",
-    b"{}\n": "not an event",
     b'{"type": "x", "payload_length": "a"}\n': "not an event",
     b'{"type": "x", "payload_length": 200000}\n': "more than 100000 bytes",
     b'{"type": "synthesize"}\n': "synthesize: missing or wrong field",
     b'{"type": "synthesize", "data": {"text": "a", "voice": 5}}\n': "synthesize: missing or wrong field",
-    b'{"type": "synthesize-start"}\n{"type": "synthesize-chunk", "data": {"text": 5}}\n': "synthesize-chunk: missing",
     b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected samples",
-    b'{"type": "audio-start", "data": {"rate": null}}\n': "audio-start: missing or wrong field",
-    b'{"type": "audio-chunk", "data": {"rate": "x", "width": 2, "channels": 1}}\n': "audio-chunk: expected samples",
-    b'{"type": "audio-stop"}\n': "audio-stop: there was no sound before it",
     b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected samples",
 }
 
@@ -249,12 +196,6 @@ def test_what_is_no_event_is_an_error_event_and_the_server_goes_on(served, data:
     assert "Traceback" not in caplog.text
     (event,) = ask(served, Ping("a"), until=["pong"])
     assert event.data == {"text": "a"}
-
-
-def test_many_small_chunks_take_no_more_memory_than_their_samples(served):
-    empty = AudioChunk(rate=8000, width=2, channels=1, audio=b"").event()
-    (event,) = ask(served, START, *[SimpleNamespace(event=lambda: empty)] * 1000, AudioStop())
-    assert "no sound before it" in Error.from_event(event).text
 
 
 def test_connections_that_say_nothing_are_closed_and_their_number_is_bounded(served):

@@ -201,8 +201,7 @@ class WaveGlow(MelToWave, nn.Module):
         """Standard deviation and seed of the noise; OptionError if --wn-channels differs from the checkpoint."""
         if options.wn_channels not in (None, self.config.wn_channels):
             raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {self.config.wn_channels}")
-        given, context = {"sigma": options.sigma_infer, "seed": seed}, context_frames(self.config, self.hop_length)
-        return VocoderSettings(infer=given, silent={"sigma": 0.0}, context=context, positional=True)
+        return VocoderSettings({"sigma": options.sigma_infer, "seed": seed}, silent={"sigma": 0.0})
 
     def prepare_for_inference(self) -> None:
         """Fold weight norm and invert the 1x1 convolutions; the network cannot be trained afterwards."""

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +101,12 @@ def _open_evaluation(
         items = read_items(path, voice, options)
     else:
         contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
-        load = partial(load_vocoder, vocoder, voice_options, precision=precision)
-        items, audio, loaded = read_copies(path, options, load, contract=contract)
+        items, audio = read_copies(path, options, contract=contract)
+        loaded = load_vocoder(vocoder, voice_options, audio=audio, precision=precision)
         synthesizer = Synthesizer(audio=audio, precision=precision, vocoder=loaded, fade_out=0)
         extractor = MelExtractor(audio)
     other = GriffinLimVocoder(synthesizer.audio, seed=speaking.seed)
-    griffin_lim = None if vocoder is None else replace(synthesizer, vocoder=other, vocoder_pitch="mel")
+    griffin_lim = None if vocoder is None else replace(synthesizer, vocoder=other)
     return items, Evaluator(options.output, synthesizer, griffin_lim, extractor, voice=voice)
 
 

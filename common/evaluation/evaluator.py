@@ -17,8 +17,9 @@ from common.evaluation.metrics import Clip, SpeechComparison, measure
 from common.evaluation.options import GRIFFIN_LIM
 from common.evaluation.results import RECORDING, SYNTHESIZED, Result, files_of
 from common.plots import PITCH, plot_utterance, save_png
-from common.synthesis.synthesizer import BatchTimes, Synthesizer, warn_of_failures
-from common.synthesis.utterances import CUT, NOT_SPOKEN
+from common.synthesis.measurements import BatchTimes
+from common.synthesis.speech import Speech
+from common.synthesis.synthesizer import Synthesizer, warn_of_cuts
 from common.synthesis.voice import Voice
 
 LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
@@ -48,7 +49,8 @@ class Evaluator:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
         with suppress(InputError):  # reported when it is evaluated
             for synthesizer in filter(None, (self.synthesizer, self.griffin_lim)):
-                synthesizer.speak_inputs(item.inputs)
+                for one in item.inputs:
+                    list(synthesizer.synthesize([one]))
 
     def evaluate(self, item: EvaluationItem) -> Result:
         """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
@@ -80,11 +82,11 @@ class Evaluator:
 
     def _synthesize(self, result: Result, item: EvaluationItem, synthesizer: Synthesizer, path: Path) -> Tensor:
         """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
-        speech, rate = synthesizer.speak_inputs(item.inputs), self.synthesizer.audio.sampling_rate
+        parts = [part for one in item.inputs for part in synthesizer.synthesize([one])]
+        speech, rate = Speech(tuple(parts), synthesizer.audio), self.synthesizer.audio.sampling_rate
         if synthesizer is self.synthesizer:
-            warn_of_failures(speech.parts)
-        failures = [part.failure for part in speech.parts]
-        result.cut, result.silent = CUT in failures, NOT_SPOKEN in failures
+            warn_of_cuts(parts)
+        result.cut = any(part.is_cut for part in parts)
         save_wav(path, speech.wave, sampling_rate=rate)
         duration = len(speech.wave) / rate
         work = BatchTimes.of(speech.parts, hop_length=synthesizer.audio.hop_length).latency

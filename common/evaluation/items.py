@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -10,9 +10,9 @@ from common.audio.wav import check_wav
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions
-from common.synthesis.phrases import load_mels_or_recordings, read_phrases, warn_unread, with_frame_pitch
+from common.synthesis.phrases import load_mels_or_recordings, read_phrases
 from common.synthesis.utterances import Phrase, SynthesisInput
-from common.synthesis.vocoder import AudioContract, Vocoder
+from common.synthesis.vocoder import AudioContract
 from common.synthesis.voice import Voice
 from common.text.markdown import plain_text
 
@@ -37,7 +37,7 @@ class EvaluationItem:
 
     def key(self, settings: str) -> str:
         """A digest of what its results depend on: the ``settings`` of the evaluation, its inputs and its recording."""
-        tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations, one.frame_pitch)]
+        tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations)]
         facts: list[object] = [settings, self.phrase.text, self.words, self.inputs[0].speaker]
         facts += [None if tensor is None else tensor.tolist() for tensor in tensors]
         if self.recording is not None:
@@ -52,24 +52,19 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[Eva
     parts = [tuple(inputs) for _, inputs in itertools.groupby(utterances, key=lambda one: one.phrase.output)]
     text = voice.front_end.config
     words = _read_words(phrases, options.transcripts, reads_text=text.input_type == "char" or text.g2p is not None)
-    warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
     return [EvaluationItem(phrase, inputs, words.get(phrase.output)) for phrase, inputs in zip(phrases, parts)]
 
 
 def read_copies(
-    path: Path, options: EvaluationOptions, load: Callable[..., Vocoder], *, contract: AudioContract | None
-) -> tuple[list[EvaluationItem], AudioConfig, Vocoder]:
-    """A list's recordings with mels, what these are, and the vocoder that ``load(audio=)`` opens for them."""
+    path: Path, options: EvaluationOptions, *, contract: AudioContract | None
+) -> tuple[list[EvaluationItem], AudioConfig]:
+    """A list's recordings with mels, and the description of these."""
     phrases = find_recordings(read_texts(path, needs_text=False), options)
     if lacking := [one.where for one in phrases if one.wav is None]:
         raise InputError(f"{lacking[0]}: no recording to copy; give a column wav, or --recordings")
     inputs, audio = load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
-    vocoder = load(audio=audio)
-    if vocoder.takes_pitch:
-        inputs = with_frame_pitch(inputs, dataset_path=options.dataset_path)
-    warn_unread(phrases, read=("text", "wav", *["pitch"] * vocoder.takes_pitch), source=str(path))
     words = _read_words(phrases, options.transcripts, reads_text=True)
-    return [EvaluationItem(one.phrase, (one,), words.get(one.phrase.output)) for one in inputs], audio, vocoder
+    return [EvaluationItem(one.phrase, (one,), words.get(one.phrase.output)) for one in inputs], audio
 
 
 def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:

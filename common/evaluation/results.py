@@ -53,7 +53,6 @@ class Result:
     speaker: str = ""  # as the list has it
     embedding: list[float] = field(default_factory=list)  # of the speaker who is heard; empty: not known
     cut: bool = False  # the voice did not end it and was stopped
-    silent: bool = False  # the voice made hardly a frame of it
     error: str | None = None  # why a figure is missing
 
     def add(self, figures: Figures) -> None:

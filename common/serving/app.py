@@ -1,4 +1,4 @@
-"""The HTTP interface: its paths, and what answers them."""
+"""The HTTP interface: its paths and their handlers."""
 
 import asyncio
 import logging
@@ -27,12 +27,13 @@ from common.serving.gate import Gate, Sites, record_of
 from common.serving.log import RequestRecord
 from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
-from common.serving.pages import STUDIO, reference_page, studio_page
+from common.serving.pages import STUDIO, studio_page
 from common.serving.schema import SpeechRequest, TranscriptionRequest
-from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode
+from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode_upload
 from common.serving.transcripts import transcript_answer
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
-from common.synthesis.speech import Speech, subtitles
+from common.synthesis.speech import subtitles
+from common.synthesis.utterances import SynthesisResult
 
 logger = logging.getLogger("serve")
 
@@ -55,7 +56,7 @@ class Service:
         self._wyoming = wyoming
         self.models = models
         self.limits = limits
-        self._spoken: Speech | None = None
+        self._spoken: SynthesisResult | None = None
         self._began = int(time.time())
         self._text = ThreadPoolExecutor(1, thread_name_prefix="text")  # the front end serves one thread
         MultiPartParser.spool_max_size = limits.max_body  # uploads stay in memory
@@ -77,7 +78,7 @@ class Service:
 
     @asynccontextmanager
     async def _work(self, app: FastAPI) -> AsyncIterator[None]:
-        """Within the block the networks work; answers that are not complete at its end stay so."""
+        """Run the networks within the block; answers that are incomplete at its end stay incomplete."""
         self._worker.start()
         async with AsyncExitStack() as stack:
             stack.callback(self._text.shutdown, wait=False, cancel_futures=True)
@@ -99,7 +100,6 @@ class Service:
         add("/healthz", self._health, tags=["operation"])
         add("/readyz", self._ready, tags=["operation"])
         add("/metrics", self._metrics, tags=["operation"], response_class=Response)
-        add("/docs", lambda: reference_page(self._app.openapi()), response_class=HTMLResponse, include_in_schema=False)
         add("/", studio_page, response_class=HTMLResponse, include_in_schema=False)
         self._app.mount("/studio", StaticFiles(directory=STUDIO))
 
@@ -132,25 +132,22 @@ class Service:
         return StreamingResponse(sound, headers=headers, media_type=encoder.media_type)
 
     async def plan(self, wanted: SpeechRequest, record: RequestRecord) -> speaking.Plan:
-        """Check what is wanted; raises ApiError or InputError for what cannot be spoken."""
+        """Plan a request; raises ApiError or InputError if it can't be spoken."""
         record.characters = None if wanted.input is None else len(wanted.input)
         work = partial(speaking.plan, wanted, self.models, max_characters=self.limits.max_characters)
         planned = await asyncio.get_running_loop().run_in_executor(self._text, work)
         if planned.warning:
             logger.warning("warning: %s", planned.warning)
-        if wanted.like is None:
-            return planned
-        longest = self.limits.max_audio_seconds
-        return await asyncio.to_thread(speaking.imitating, planned, wanted.like, max_seconds=longest)
+        return planned
 
     def start_speech(self, planned: speaking.Plan, record: RequestRecord) -> SpeechJob:
-        """Let the worker speak what is planned until the request of the ``record`` ends."""
+        """Queue what is planned for the worker; the job ends with the request of the ``record``."""
         job = SpeechJob(planned.voice, planned.inputs, record)
         self._worker.add(job)
         return job
 
     def start_transcript(self, wave: Tensor, record: RequestRecord) -> TranscriptionJob:
-        """Let the worker transcribe a wave (T,) at the recognizer's rate until the request of the ``record`` ends."""
+        """Queue a wave (T,) at the recognizer's rate; the job ends with the request of the ``record``."""
         record.sound = len(wave) / self.models.transcriber.sampling_rate
         job = TranscriptionJob(wave, record)
         self._worker.add(job)
@@ -161,7 +158,7 @@ class Service:
         rate, longest = self.models.transcriber.sampling_rate, self.limits.max_audio_seconds
         check_model(form.model, self.models.recognizer_name, models=self.models)
         data = await form.file.read()
-        wave = await asyncio.to_thread(decode, data, sampling_rate=rate, max_seconds=longest)
+        wave = await asyncio.to_thread(decode_upload, data, sampling_rate=rate, max_seconds=longest)
         found = await self.start_transcript(wave, record_of(request.scope)).take()
         assert found is not None
         return transcript_answer(found, form.response_format)
@@ -175,25 +172,25 @@ class Service:
         return {"id": name, "object": "model", "created": self._began, "owned_by": "speech-toolkit"}
 
     async def _describe_model(self, name: str) -> dict[str, Any]:
-        """A model, or the one that a name of OpenAI's or an alias stands for."""
+        """One model, by its name, an alias or a name of OpenAI's."""
         if not self.models.model_of(name):
             raise ApiError(404, f"no model {shown(name)}; /v1/models has those there are", code="model_not_found")
         return self._row(name)
 
     async def _name_voices(self) -> dict[str, Any]:
-        """The names of voices, as other servers of this interface list them."""
+        """The names of voices, as similar servers list them."""
         return {"voices": [{"id": name, "name": name} for name in self.models.voice_names]}
 
     async def _list_voices(self) -> dict[str, Any]:
-        """The voices, with their speakers and what can be set of them."""
+        """The voices, with their speakers and what can be set."""
         return {"object": "list", "data": [describe_voice(self.models, self._spoken)]}
 
     async def _health(self) -> dict[str, str]:
-        """Says that the process lives."""
+        """Report that the process is alive."""
         return {"status": "ok"}
 
     async def _ready(self) -> dict[str, str]:
-        """Says whether requests are worked on: 200, or 503."""
+        """Report whether requests are processed: 200 or 503."""
         if not self._worker.is_alive():
             raise ApiError(503, "the networks do not work", code="stopping")
         return {"status": "ready"}
@@ -204,7 +201,7 @@ class Service:
 
 
 def _refuse(request: Request, error: Exception) -> JSONResponse:
-    """The answer to a request that failed, which the log has too."""
+    """Answer a request that failed, and add the error to its log line."""
     failure = api_error(error)
     record_of(request.scope).error = failure.detail
     return failure.response

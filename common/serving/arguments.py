@@ -1,4 +1,4 @@
-"""The command line of ``serve.py``: the models that it names, and their options."""
+"""The command line of ``serve.py``: models and their options."""
 
 import argparse
 from collections.abc import Collection, Sequence
@@ -45,13 +45,13 @@ def build_parser(models: Sequence[ModelSpec] | None = None, without: Collection[
 
 
 def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options of a command line, of whichever models its checkpoints are."""
+    """Parse a command line with the options of the models that it names."""
     named = named_models(argv, "generator", "vocoder")
     return parse_options(argv, build_parser(named), named)
 
 
 def load_models(argv: Sequence[str] | None) -> "ServedModels":
-    """The models that a command line names, ready to work; raises InputError or OptionError where they can't."""
+    """Load the models that a command line names; raises InputError or OptionError."""
     from common.checkpoints.checkpoint import voice_name  # --help needs no PyTorch
     from common.recognition.recognizer import load_recognizer
     from common.serving.models import ServedModels

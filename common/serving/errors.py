@@ -1,4 +1,4 @@
-"""Errors as OpenAI's clients read them: a status, and a JSON object that says in one line what is wrong."""
+"""Errors in the form that OpenAI's clients read: a status and a JSON object with a one-line message."""
 
 import logging
 import re
@@ -17,7 +17,7 @@ _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 
 class ApiError(HTTPException):
-    """A request that is answered by an error; its message is one line."""
+    """An error that answers a request; its message is one line."""
 
     def __init__(
         self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
@@ -41,7 +41,7 @@ class ApiError(HTTPException):
 
 
 def api_error(error: Exception) -> ApiError:
-    """Any error as clients get it; a fault of ours goes to the log with its traceback."""
+    """Convert any error for clients; unexpected ones are logged with their traceback."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, HTTPException):
@@ -55,7 +55,7 @@ def api_error(error: Exception) -> ApiError:
 
 
 def without_options(message: str) -> str:
-    """A message of the commands for clients of a server, who have fields, not options.
+    """Rewrite a command's message for clients of a server, who have fields, not options.
 
     Advice that names an option is left out; in what is left, a field's name stands for the option of that name.
     """
@@ -77,5 +77,5 @@ def _describe_invalid(error: RequestValidationError | ValidationError) -> ApiErr
     if fault["type"] == "missing":
         what, code = "missing", "missing_required_parameter"
     elif fault["type"] == "extra_forbidden":
-        what, code = "unknown field; /docs has those there are", "unknown_parameter"
+        what, code = "unknown field; /openapi.json has those there are", "unknown_parameter"
     return ApiError(400, f"{shown(place)[1:-1]}: {what}", code=code)

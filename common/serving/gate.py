@@ -30,20 +30,20 @@ _IPV4 = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
 
 
 class Sites:
-    """Tells requests of the server's own pages, and of programs, from those of pages of other sites.
+    """Tells requests of our own pages and of programs from those of other sites' pages.
 
     A page of another site can reach the server in two ways: by its address, with an ``Origin`` that differs, and by a
     domain of that site's owner which leads here (DNS rebinding), with a ``Host`` that is no name of this server.
     """
 
     def __init__(self, allowed: Collection[str] = (), *, host: str = "") -> None:
-        """``allowed`` are origins, whose hosts are names of this server, as is the ``host`` that it listens on."""
+        """The hosts of the ``allowed`` origins and ``host``, the listening address, are names of this server."""
         self.allowed = frozenset(allowed)
         hosts = (_hostname(one.partition("://")[2]) for one in allowed)
         self._names = {host.lower(), socket.gethostname().lower(), *hosts}
 
     def check(self, headers: Headers) -> None:
-        """Raise ApiError for a request that a page of another site made."""
+        """Raise ApiError for a request from another site's page."""
         host, origin, site = (headers.get(name, "") for name in ("host", "origin", "sec-fetch-site"))
         if origin and not self.allowed.isdisjoint((origin, "*")):
             return
@@ -56,12 +56,12 @@ class Sites:
             raise ApiError(403, what, code="cross_site")
 
     def _is_own(self, name: str) -> bool:
-        """Whether a host is a name of this server, or one that no site of others can have: an address, or no domain."""
+        """Whether a host is a name of this server, or one that no other site can have: an address or no domain."""
         is_address = "." not in name or ":" in name or _IPV4.fullmatch(name)  # or a name without a domain
         return bool(is_address) or "*" in self.allowed or name in self._names or name.endswith(_PRIVATE)
 
     def share(self, app: ASGIApp) -> ASGIApp:
-        """The application, whose answers pages of the allowed origins can read (CORS)."""
+        """Wrap the application so that pages of the allowed origins can read its answers (CORS)."""
         if not self.allowed:
             return app
         return CORSMiddleware(
@@ -75,18 +75,18 @@ class Sites:
 
 
 def _hostname(netloc: str) -> str:
-    """The host of ``host:port``, without the dot that may end it; "?.?" where it is none."""
+    """Return the host of ``host:port`` without a final dot; "?.?" where it is none."""
     found = _NETLOC.fullmatch(netloc.lower())
     return (found[1] or found[2]) if found else "?.?"
 
 
 class Gate:
-    """An ASGI application around another one, whose work on paths below ``/v1/audio/`` is bounded."""
+    """ASGI middleware that bounds the work on paths below ``/v1/audio/``."""
 
     def __init__(
         self, app: ASGIApp, *, limits: Limits, routes: Collection[BaseRoute], api_key: str | None, sites: Sites
     ) -> None:
-        """With ``api_key``, ``/v1/`` and ``/metrics`` ask for it; without, ``sites`` says which pages may use them."""
+        """``/v1/`` and ``/metrics`` require ``api_key`` if given; otherwise ``sites`` decides who may use them."""
         self.active = 0  # requests for work
         self.metrics = Metrics(queue_length=lambda: self.active)
         self._app = app
@@ -133,7 +133,7 @@ class Gate:
         self.count(record)
 
     def count(self, record: RequestRecord) -> None:
-        """End a request: its work, and its figures in the metrics and the log."""
+        """End a request's work, and add it to the metrics and the log."""
         record.finish()
         self.metrics.requests.labels(record.endpoint, str(record.status)).inc()
         self.metrics.seconds.labels(record.endpoint).observe(record.seconds)
@@ -141,7 +141,7 @@ class Gate:
             self.metrics.first_byte.labels(record.endpoint).observe(record.first_byte)
 
     def _check(self, headers: Headers, path: str) -> None:
-        """Raise ApiError without the key; where there is none, for pages of other sites, which would not have it."""
+        """Raise ApiError for a request without the key, or, if there is none, from another site's page."""
         if self._key is None:
             self._sites.check(headers)
         if self._key is None or not (path.startswith("/v1/") or path == "/metrics"):
@@ -154,7 +154,7 @@ class Gate:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Within the block a request for work has one of the places; raises ApiError where all are taken."""
+        """Hold one of the places for work within the block; raises ApiError if all are taken."""
         if self.active >= self._limits.max_queue:
             message = f"{self.active} requests are waiting, which is this server's limit; try again later"
             raise ApiError(503, message, code="queue_full", headers={"Retry-After": "2"})
@@ -166,7 +166,7 @@ class Gate:
 
     @contextmanager
     def deadline(self) -> Iterator[anyio.CancelScope]:
-        """Within the block a request has its time; raises ApiError where that is over."""
+        """Limit the time of the block; raises ApiError when it is over."""
         seconds = self._limits.deadline
         try:
             with anyio.fail_after(seconds) as scope:
@@ -197,7 +197,7 @@ async def _until_hung_up(receive: Receive) -> None:
 
 
 async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
-    """What gives the body, which is read first: clients that hold it back have no place; None: the client hung up."""
+    """Read the body before a place is taken, and return what replays it; None if the client hung up."""
     body, is_complete = bytearray(), False
     while not is_complete:
         try:
@@ -220,5 +220,5 @@ async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
 
 
 def record_of(scope: Scope) -> RequestRecord:
-    """The record of a request, which its work fills in."""
+    """Return the record of a request, which its work fills in."""
     return cast(RequestRecord, scope["state"]["record"])

@@ -1,13 +1,11 @@
-"""What a server notes of requests: a line of its log for each, as text or as JSON, and Prometheus metrics."""
+"""The server's log, one line per request, and its Prometheus metrics."""
 
-import json
 import logging
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
@@ -16,7 +14,7 @@ logger = logging.getLogger("serve")
 
 @dataclass
 class RequestRecord:
-    """What one request asked for, and how it was answered."""
+    """What one request asked for and how it was answered."""
 
     what: str  # method and path, or the protocol and its event
     endpoint: str  # in the metrics
@@ -52,36 +50,11 @@ class RequestRecord:
         parts.append(f"{1000 * self.seconds:.0f} ms")
         return ", ".join(parts) + (f": {self.error}" if self.error else "")
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The record for JSON, with units in the names."""
-        found = {
-            "request": self.what,
-            "status": self.status,
-            "characters": self.characters,
-            "sound_s": self.sound and round(self.sound, 3),
-            "first_byte_ms": self.first_byte and round(1000 * self.first_byte, 1),
-            "total_ms": round(1000 * self.seconds, 1),
-            "error": self.error,
-        }
-        return {name: value for name, value in found.items() if value is not None}
-
-
-class _JsonFormatter(logging.Formatter):
-    """Makes one JSON object a line: time, level, and a request's fields or a message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        made = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{record.msecs:03.0f}Z"
-        request: RequestRecord | None = getattr(record, "request", None)
-        fields = {"message": super().format(record)} if request is None else request.fields
-        return json.dumps({"time": made, "level": record.levelname.lower(), **fields}, ensure_ascii=False)
-
 
 def start_logging(form: str) -> None:
-    """Write warnings, and a line for each request, to stderr as ``form`` says: text or json; off: warnings alone."""
+    """Write warnings to stderr, and a line for each request unless ``form`` is "off"."""
     handler = logging.StreamHandler(sys.stderr)
-    text = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
-    handler.setFormatter(_JsonFormatter() if form == "json" else text)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logger.setLevel(logging.WARNING if form == "off" else logging.INFO)
 

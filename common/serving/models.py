@@ -1,18 +1,18 @@
-"""What a server speaks and transcribes with."""
+"""The models that a server speaks and transcribes with."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.errors import shown
+from common.errors import InputError, shown
 from common.recognition.recognizer import Recognizer
 from common.serving.errors import ApiError
-from common.synthesis.loading import typical_inputs
-from common.synthesis.speech import Speech
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 
@@ -26,7 +26,7 @@ VOICES = tuple("alloy ash ballad cedar coral echo fable marin nova onyx sage shi
 
 @dataclass(frozen=True)
 class ServedModels:
-    """One voice, and a recognizer where there is one, with the names that clients call them by."""
+    """One voice and an optional recognizer, with the names that clients use for them."""
 
     voice: Voice
     voice_name: str
@@ -35,7 +35,7 @@ class ServedModels:
     aliases: Mapping[str, str] = field(default_factory=dict)  # further names of voices, speakers and models
 
     def model_of(self, name: str) -> str | None:
-        """The id of the model that a client's name stands for; None or "": of none."""
+        """Return the id of the model that a client's name stands for; None or "" if there is none."""
         name = self.aliases.get(name, name)
         if name in (self.voice_name, self.recognizer_name):
             return name
@@ -44,16 +44,16 @@ class ServedModels:
 
     @property
     def voice_names(self) -> list[str]:
-        """What a request's ``voice`` may be, but for OpenAI's names."""
+        """The values of a request's ``voice``, except OpenAI's names."""
         speakers = self.voice.speakers
         names = [self.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
         return names + [name for name, meant in self.aliases.items() if meant in names and name not in names]
 
-    def voice_of_request(self, *, seed: int | None, vocoder_pitch: str | None) -> Voice:
-        """The voice with another seed, and another pitch for the vocoder; raises InputError where it can't be told."""
-        own = self.voice.synthesizer
-        controls = own.controls if seed is None else replace(own.controls, seed=seed)
-        return self.voice.with_synthesizer(controls=controls, vocoder_pitch=vocoder_pitch or own.vocoder_pitch)
+    def voice_with_seed(self, seed: int | None) -> Voice:
+        """The voice, with the seed of a request where that has one."""
+        if seed is None:
+            return self.voice
+        return self.voice.with_synthesizer(controls=replace(self.voice.synthesizer.controls, seed=seed))
 
     @property
     def transcriber(self) -> Recognizer:
@@ -62,30 +62,35 @@ class ServedModels:
             raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
         return self.recognizer
 
-    def warm_up(self) -> Speech:
+    def warm_up(self) -> SynthesisResult:
         """Run every network once, as the first time takes longer; returns what was spoken."""
         if self.recognizer is not None:
             self.recognizer.transcribe(torch.zeros(self.recognizer.sampling_rate))  # 1 s
-        return self.voice.synthesizer.speak_inputs(typical_inputs(self.voice)[:1])
+        try:
+            item = self.voice.plan("One, two, three, four, five.")[0]
+        except InputError:  # a voice of another alphabet says some of its symbols
+            tokens = self.voice.front_end.inputs(list(range(len(self.voice.front_end.symbols)))[:20])
+            item = SynthesisInput(Phrase("warm-up", PurePosixPath("speech.wav")), tokens=tokens)
+        return next(iter(self.voice.synthesizer.synthesize([item])))
 
 
 def check_model(name: str | None, served: str, *, models: ServedModels) -> None:
-    """Refuse a model's name that does not stand for the one that is ``served``."""
+    """Raise ApiError for a model's name that doesn't stand for the one ``served``."""
     if name is not None and models.model_of(name) != served:
         raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
 
 def _name_of(vocoder: Vocoder | None) -> str:
-    """What makes the sound, for people: its file and its kind."""
+    """Describe a vocoder: its file and its kind."""
     if vocoder is None or vocoder.path is None:
         return "Griffin-Lim" if vocoder is None or vocoder.name == "griffin_lim" else vocoder.name
     return f"{vocoder.path.stem} ({vocoder.name})"
 
 
-def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any]:
+def describe_voice(models: ServedModels, spoken: SynthesisResult | None) -> dict[str, Any]:
     """The voice as ``/v1/voices`` lists it; ``spoken`` is by it, and shows what its model predicts."""
     voice, config = models.voice, models.voice.front_end.config
-    output = None if spoken is None else spoken.parts[0].output
+    output = None if spoken is None else spoken.output
     row = {
         "id": models.voice_name,
         "name": models.voice_name,
@@ -95,7 +100,6 @@ def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,
         "has_energy": output is not None and output.energy is not None,
-        "vocoder_pitch": voice.synthesizer.vocoder_pitch if voice.can_tell_pitch else None,
         "sampling_rate": voice.sampling_rate,
         "hop_length": voice.audio.hop_length,
     }

@@ -1,4 +1,4 @@
-"""Options of ``serve.py`` beside those of the models: where it listens, its key, and the limits of requests."""
+"""Options of ``serve.py`` besides those of the models: address, key and limits."""
 
 import os
 import re
@@ -58,13 +58,10 @@ def read_alias(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Where a server listens, and to whom."""
+    """Where a server listens, and who may use it."""
 
     host: str = option("127.0.0.1", "address to listen on; 0.0.0.0 is every one of this machine")
     port: int = option(8080, "to listen on; 0: any that is free", least=0, most=65535)
-    api_key_env: str | None = option(
-        None, f"environment variable with the key that clients must send (default: {KEY_VARIABLE})", metavar="NAME"
-    )
     allow_origin: tuple[str, ...] = option(
         (), "origins whose pages may use the server (CORS); *: any", metavar="ORIGIN", read=read_origin, adds_up=True
     )
@@ -75,16 +72,14 @@ class ServerOptions:
         None, "address for Home Assistant, such as tcp://0.0.0.0:10200", metavar="URI", read=read_wyoming
     )
     log_format: str = option(
-        "text", "of the lines on stderr, one a request; off: warnings alone", choices=("text", "json", "off")
+        "text", "text: a line for each request on stderr; off: warnings alone", choices=("text", "off")
     )
     limits: Limits = group(Limits, "limits")
 
-    def api_key(self) -> str | None:
-        """The key that clients must send, from the environment; raises OptionError where its variable is empty."""
-        name = self.api_key_env or KEY_VARIABLE
-        if self.api_key_env is None and name not in os.environ:
-            return None
-        key = os.environ.get(name, "").strip()
-        if not key:
-            raise OptionError(f"--api-key-env {name}: the environment variable is not set, or empty; set it to the key")
-        return key
+    @staticmethod
+    def api_key() -> str | None:
+        """The key that clients must send, of the environment variable `KEY_VARIABLE`; OptionError if that is empty."""
+        key = os.environ.get(KEY_VARIABLE)
+        if key is not None and not key.strip():
+            raise OptionError(f"{KEY_VARIABLE}: the environment variable is empty; set it to a key, or unset it")
+        return key and key.strip()

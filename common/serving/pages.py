@@ -1,13 +1,12 @@
-"""The server's pages: the studio, and the reference of the interface."""
+"""The server's page, the studio."""
 
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
-from common.pages.render import NAME, PALETTE, STYLESHEET, render_page, render_template
+from common.pages.render import NAME, PALETTE, STYLESHEET, render_template
 
 STUDIO = Path(__file__).parent / "studio"  # its scripts, which the server offers as they are
 
@@ -26,10 +25,3 @@ def _chosen_colors() -> str:
     light, dark = re.findall(r":root \{(.*?)\}", PALETTE, re.DOTALL)
     rule = ':root[data-theme="{0}"] {{{1}  color-scheme: {0};\n}}\n'
     return rule.format("light", light) + rule.format("dark", dark)
-
-
-def reference_page(description: dict[str, Any]) -> str:
-    """The page of an OpenAPI description."""
-    info, schemas = description["info"], description["components"]["schemas"]
-    title = f"{info['title']} {info['version']}"
-    return render_page("serving/reference.html", title=title, paths=description["paths"], schemas=schemas)

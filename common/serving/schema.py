@@ -1,10 +1,10 @@
-"""Bodies of requests: the fields of OpenAI's clients, and our own."""
+"""Request bodies: the fields of OpenAI's clients and our own."""
 
 import logging
 from typing import Any, Literal
 
 from fastapi import UploadFile
-from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from common.text.prosody import LIMITS
 
@@ -19,7 +19,7 @@ _MODEL = "a name from /v1/models; OpenAI's names stand for the model here"
 
 
 class _Request(BaseModel):
-    """A body whose other fields are refused by their names, but for OpenAI's that nothing here reads."""
+    """A body without other fields, except those of OpenAI's that are ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -46,10 +46,8 @@ class SpeechRequest(_Request):
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events in base64")
     ssml: bool | None = Field(None, description="true: input must be SSML; false: it must hold none")
     prosody: dict[str, Any] | None = Field(None, description="a prosody table, instead of input")
-    like: Base64Bytes | None = Field(None, description="a recording of input in base64, to be spoken like it")
     pitch: float | None = Field(None, ge=_PITCH[0], le=_PITCH[1], description="factor of the pitch in Hz")
     volume: float | None = Field(None, ge=_VOLUME[0], le=_VOLUME[1], description="factor of the amplitude")
-    vocoder_pitch: Literal["mel", "voice"] | None = Field(None, description="voice: the sound has the given pitch")
     seed: int | None = Field(None, ge=0, lt=2**63, description="of everything random")
     show: bool | None = Field(None, description="true: JSON with input in words and phones; nothing is spoken")
     timings: bool | None = Field(None, description="true: JSON with sound, words, prosody, mel; sse: of each utterance")
@@ -66,8 +64,6 @@ class SpeechRequest(_Request):
             raise ValueError("input: give a text or SSML in input, or a table in prosody, and not both")
         if self.input is not None and not self.input.strip():
             raise ValueError("input: there is nothing to speak in it")
-        if self.input is None and self.like is not None:
-            raise ValueError("like: a recording of the text in input; give that too")
         return self
 
 

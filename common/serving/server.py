@@ -1,4 +1,4 @@
-"""Where the HTTP server listens, and its connections: signals, and the time that a request's head may take."""
+"""The HTTP server's socket, connections and signals."""
 
 import asyncio
 import math
@@ -15,18 +15,15 @@ from common.errors import InputError
 from common.serving.app import Service
 from common.signals import stops_handled_by
 
-_UNREAD = 120_000  # ms that what was sent may stay unread
 _HEAD = 20.0  # s from the end of the answer before, or from connecting, until a request's head is complete
 
 
 def bind(host: str, port: int, *, options: str = "") -> socket.socket:
-    """A socket that has the address and does not listen yet; raises InputError, naming ``options``, if it is taken."""
+    """Bind a socket that doesn't listen yet; raises InputError, naming ``options``, if the address is taken."""
     # asyncio sends at once (TCP_NODELAY) what goes to a socket that says that it is of TCP; else clients wait 40 ms.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: closes connections whose clients read nothing
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD)
     try:
         bound.bind((host, port))
     except OSError as error:
@@ -50,7 +47,7 @@ def is_loopback(bound: socket.socket) -> bool:
 
 
 class _Protocol(H11Protocol):
-    """A connection, which is closed where no request is complete in time: uvicorn stops waiting for idle ones alone."""
+    """A connection that is closed if no request is complete in time; uvicorn only closes idle ones."""
 
     _timer: asyncio.TimerHandle | None = None
 

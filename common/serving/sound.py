@@ -1,4 +1,4 @@
-"""Sound as bytes: encoded piece by piece for an answer, decoded from memory for a transcript."""
+"""Encode sound piece by piece for answers, and decode uploads."""
 
 import io
 from collections.abc import Callable
@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import soundfile
 import soxr
+import torch
 from torch import Tensor
 
+from common.audio.decoding import decode
 from common.audio.wav import SOUND_FORMATS, rate_for, to_int16, wav_header
 from common.errors import AudioError
-from common.synthesis.imitation import load_recording
 
 _OPUS_RATES, _MPEG_RATES = SOUND_FORMATS[".opus"].rates, SOUND_FORMATS[".mp3"].rates
 SUBTITLES = {"srt": "application/x-subrip; charset=utf-8", "vtt": "text/vtt"}  # kinds and their Content-Type
@@ -114,9 +115,14 @@ def _ffmpeg(target: io.BytesIO, kind: str, codec: str, rate: int) -> tuple[Calla
     return write, close
 
 
-def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
+def decode_upload(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
     """An upload -> (T,) float32; raises AudioError where it is no sound, damaged, or longer than ``max_seconds``."""
-    wave = load_recording(data, sampling_rate=sampling_rate, max_seconds=max_seconds, name="file")
-    if not len(wave):
+    blocks, n_samples = list[np.ndarray](), 0
+    for block in decode(data, sampling_rate=sampling_rate, name="file").blocks:
+        blocks.append(block)
+        n_samples += len(block)
+        if n_samples > max_seconds * sampling_rate:
+            raise AudioError(f"file: longer than {max_seconds:g} s, the limit")
+    if not n_samples:
         raise AudioError("file: no samples")
-    return wave
+    return torch.from_numpy(np.concatenate(blocks))

@@ -1,4 +1,4 @@
-"""A request to speak: what it asks for, checked against the voice, and its sound as an answer's bytes."""
+"""Requests to speak: plan them for the voice, and turn the sound into the bytes of an answer."""
 
 import asyncio
 import base64
@@ -19,11 +19,9 @@ from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder
 from common.serving.worker import SpeechJob
-from common.synthesis.imitation import imitate, load_recording
 from common.synthesis.speech import Speech, parse_prosody
 from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols
 from common.synthesis.voice import Voice
-from common.text.prosody import Style
 from common.text.ssml import has_markup
 
 _SLOWEST = 0.1  # of the usual rate, all factors multiplied
@@ -35,7 +33,7 @@ Item = TypeVar("Item")
 
 
 class Plan(NamedTuple):
-    """What a request asks for, all of it checked."""
+    """What a request asks for, checked."""
 
     voice: Voice
     inputs: list[SynthesisInput]
@@ -44,41 +42,32 @@ class Plan(NamedTuple):
 
 def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> Plan:
     """Plan a request, without running a network; raises ApiError or InputError for what cannot be spoken."""
-    voice = models.voice_of_request(seed=request.seed, vocoder_pitch=request.vocoder_pitch)
+    voice = models.voice_with_seed(request.seed)
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
             raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out")
-    volume = 1.0 if request.volume is None else request.volume
-    speaker = _speaker(request.voice, models)
-    style = Style(rate=request.speed or 1.0, pitch=request.pitch or 1.0, volume=volume, speaker=speaker)
-    text = request.input or ""
-    where = "input" if request.prosody is None else "prosody"
-    phrase = Phrase(where, PurePosixPath("speech.wav"), text)
+    text, where = request.input or "", "input" if request.prosody is None else "prosody"
+    how: dict[str, Any] = {"pace": request.speed or 1.0, "pitch": request.pitch or 1.0}
+    how |= {"volume": 1.0 if request.volume is None else request.volume, "speaker": _speaker(request.voice, models)}
+    how["phrase"] = Phrase(where, PurePosixPath("speech.wav"), text)
     if request.prosody is not None:
         table = parse_prosody(request.prosody, where=where)
         _check_length(where, sum(1 for one in table.utterances for _ in one.symbols), "symbols", max_characters)
-        inputs, warning = voice.plan(table, style=style, phrase=phrase), ""
+        inputs, warning = voice.plan(table, **how), ""
     else:
         _check_length(where, len(text), "characters", max_characters)
         if request.ssml is not None and request.ssml != has_markup(text):
             wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
-        inputs = voice.plan(text, style=style, phrase=phrase, most=_WRITTEN_OUT * max_characters)
+        inputs = voice.plan(text, **how)
+        _check_length(where, sum(map(len, (one.symbols for one in inputs))), "symbols", _WRITTEN_OUT * max_characters)
         warning = voice.front_end.describe_dropped(dropped_symbols(inputs))
-        voice.warn_of_changes(inputs)
     _check_work(inputs, seconds_of_frame=voice.audio.hop_length / voice.sampling_rate)
     return Plan(voice, inputs, warning)
 
 
-def imitating(planned: Plan, recording: bytes, *, max_seconds: float) -> Plan:
-    """A plan with the lengths, pitch and energy of a ``recording``; raises InputError where that can't be; slow."""
-    voice = planned.voice
-    wave = load_recording(recording, sampling_rate=voice.sampling_rate, max_seconds=max_seconds, name="like")
-    return planned._replace(inputs=imitate(planned.inputs, wave, voice, where="like"))
-
-
 def _speaker(name: str | None, models: ServedModels) -> str | None:
-    """The speaker that a request's ``voice`` names; None: the table's, or the usual one."""
+    """Return the speaker that a request's ``voice`` names; None: the table's or the default."""
     speakers = models.voice.speakers
     name = models.aliases.get(name, name) if name is not None else None
     if name in speakers:
@@ -94,7 +83,7 @@ def _check_length(where: str, length: int, unit: str, most: int) -> None:
 
 
 def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None:
-    """Refuse what would take all time and memory: too long an utterance, and too long pauses and given durations."""
+    """Raise InputError for utterances, pauses and durations that would take too much time and memory."""
     where = items[0].phrase.where
     if min((style.rate for item in items for style in item.styles or ()), default=1.0) < _SLOWEST:
         raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")
@@ -111,7 +100,7 @@ def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None
 
 
 async def begun(items: AsyncIterator[Item]) -> AsyncIterator[Item]:
-    """The same items, once the first is there: what fails before it is an error, and no answer that is cut."""
+    """Wait for the first item, so that an earlier failure is an error and not a truncated answer."""
     first = await anext(items)
 
     async def all_items() -> AsyncIterator[Item]:
@@ -194,7 +183,6 @@ def described(speech: Speech, *, warning: str) -> dict[str, Any]:
         "duration": speech.duration,
         "warning": warning or None,
         "words": [{"text": word.text, "start": word.start, "end": word.end} for word in speech.words],
-        "marks": [{"name": name, "time": seconds} for name, seconds in speech.marks],
         "prosody": None if prosody is None else to_plain(prosody),
         "mel": {
             "n_mels": mel.size(0),

@@ -1,4 +1,4 @@
-"""A transcript in the forms of OpenAI's service, with the times of its words."""
+"""Transcripts in the formats of OpenAI's API, with the times of words."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,7 +32,7 @@ def transcript_answer(found: Transcription, form: str) -> Response:
 
 
 def _parts(found: Transcription) -> Iterator[SpokenUtterance]:
-    """The words between two pauses; all of the text where their times are unknown."""
+    """Split at pauses; one part if the words have no times."""
     words = [SpokenWord(*word) for word in found.words]
     if not words and found.text:
         yield SpokenUtterance(found.text, 0.0, found.duration, ())

@@ -1,4 +1,4 @@
-"""The one thread that runs the networks, for all requests in turn.
+"""The thread that runs the networks for all requests.
 
 Texts that wait become mels together, in batches of similar length. Mels become sound piece by piece, a piece of each
 request in turn, so that a long text does not hold up short ones; but of a batch's number of requests alone, the first
@@ -33,7 +33,7 @@ Step = tuple[Work, Sequence[Any]]
 
 
 class Job(Generic[Result]):
-    """Results of one request's work, in order, from the worker's thread to the coroutine that made the job."""
+    """Results of one request, passed in order from the worker's thread to the request's coroutine."""
 
     def __init__(self, record: RequestRecord) -> None:
         """The job is canceled when the request of the ``record`` ends."""
@@ -47,18 +47,18 @@ class Job(Generic[Result]):
 
     @property
     def is_full(self) -> bool:
-        """Whether the worker has to wait for the client to take what there is."""
+        """Whether the worker has to wait for the client."""
         return self._made - self._taken >= _AHEAD
 
     def put(self, result: Result | Exception | None, *, seconds: float = 0.0) -> None:
-        """Hand over a result, of so much sound, or the error that ends the job; None: all is done."""
+        """Pass on a result with ``seconds`` of sound, or the error that ends the job; None: done."""
         self.is_over = self.is_over or result is None or isinstance(result, Exception)
         self._made += seconds
         with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
             self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
 
     def cancel(self) -> None:
-        """Let the worker drop what is left to do; without effect on a job that is over."""
+        """Drop the remaining work; without effect on a finished job."""
         self.is_over = True
         self.on_change()
 
@@ -154,7 +154,7 @@ class Worker:
                 self._do(*found)
 
     def _do(self, work: Work, jobs: Sequence[Job]) -> None:
-        """Do the work of jobs; where it fails each is tried alone, as it may be the fault of one."""
+        """Do the work of several jobs; if it fails, try each alone, since one may be at fault."""
         try:
             work(jobs)
         except Exception as error:  # one request's error must not fail the others
@@ -167,11 +167,11 @@ class Worker:
                 self._do(work, [job])
 
     def _speaking(self) -> list[SpeechJob]:
-        """The texts, except those whose clients have sound waiting."""
+        """The texts whose clients have no sound waiting."""
         return [job for job in self._jobs if isinstance(job, SpeechJob) and not job.is_full]
 
     def _next_mels(self) -> Step | None:
-        """The next utterance of the first request that has none in work, with others' of similar length."""
+        """The next utterance of the first request without a mel, with others of similar length."""
         speaking = self._speaking()
         first = next((job for job in speaking[: self._batch_size] if job.waits), None)
         if first is None:
@@ -180,7 +180,7 @@ class Worker:
         return self._generate, [first, *islice(alike, self._batch_size - 1)]
 
     def _next_piece(self) -> Step | None:
-        """A piece of sound of the request, of the oldest ones, whose last piece is longest ago."""
+        """The next piece of the request whose last piece was made longest ago, among the oldest requests."""
         ready = [job for job in self._speaking()[: self._batch_size] if job.mel is not None]
         return (self._make_piece, [min(ready, key=lambda job: job.turn)]) if ready else None
 
@@ -196,8 +196,8 @@ class Worker:
             job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
             audio = job.voice.audio
             job.n_left = (mel.mel.size(1) + sum(silences(mel.item, audio))) * audio.hop_length
-            if mel.failure:
-                logger.warning("warning: %s", mel.describe_failure())
+            if mel.is_cut:
+                logger.warning("%s", mel.cut_warning)
 
     def _make_piece(self, jobs: Sequence[SpeechJob]) -> None:
         (job,) = jobs

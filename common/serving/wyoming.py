@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import numpy as np
 import torch
-from torch import Tensor
 from wyoming import audio, info, tts
 from wyoming.asr import Transcribe, Transcript
 from wyoming.error import Error
@@ -30,8 +28,6 @@ from common.serving.log import RequestRecord
 from common.serving.models import ServedModels
 from common.serving.schema import SpeechRequest
 from common.text.languages import language_of
-from common.text.sentences import split_utterances
-from common.text.ssml import Span, has_markup
 
 if TYPE_CHECKING:
     from common.serving.app import Service
@@ -41,11 +37,10 @@ _CHUNK = 4096  # samples of an audio-chunk
 # What reading an event raises where a client sent something else: a text in place of a number, or no field at all.
 _NOT_AN_EVENT = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _LINGER = 5.0  # s, for a client to end too
-_WHOLE_WORD = re.compile(r"\w\W")
 
 
 class _RequestError(Exception):
-    """A request ended with an error, which its client and the log were told."""
+    """A request failed; its client and the log have the error."""
 
 
 @asynccontextmanager
@@ -75,15 +70,11 @@ async def answering(service: "Service", bound: socket.socket) -> AsyncIterator[N
 
 
 class _Connection:
-    """A client's events, one after the other; after an error it is closed, as clients wait for the end of sound."""
+    """A client's events, in order; closed after an error, since clients would wait for the sound."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: "Service") -> None:
         self._is_busy = self._is_stopping = False
         self._reader, self._writer, self._service, self._limits = reader, writer, service, service.limits
-        self._stream: tts.SynthesizeStart | None = None  # whose text comes in pieces
-        self._text = ""  # of the stream, that is not spoken yet
-        self._pause = 0.0  # s between what the stream has spoken and what comes
-        self._n_sent: int | None = None  # samples; None: audio-start isn't sent
         self._recording = bytearray()  # of 16-bit samples
         self._form: tuple[int, int, int] | None = None  # its rate (Hz), width (bytes) and channels
 
@@ -165,28 +156,13 @@ class _Connection:
 
     async def _answer(self, event: Event) -> None:
         """Answer an event; those of unknown kinds are ignored."""
-        kind, stream = event.type, self._stream
+        kind = event.type
         if info.Describe.is_type(kind):
             await self._write(describe(self._service.models))
         elif Ping.is_type(kind):
             await self._write(Pong(Ping.from_event(event).text))
-        elif tts.SynthesizeStart.is_type(kind):
-            self._stream = tts.SynthesizeStart.from_event(event)
-            self._begin_sound()
-        elif tts.SynthesizeChunk.is_type(kind) and stream is not None:
-            self._text += tts.SynthesizeChunk.from_event(event).text
-            await self._speak_sentences(stream)
-        elif tts.SynthesizeStop.is_type(kind) and stream is not None:
-            if self._text.strip():
-                await self._speak(self._text, stream)
-            self._stream = None
-            await self._end_sound()
-            await self._write(tts.SynthesizeStopped())
-        elif tts.Synthesize.is_type(kind) and stream is None:  # in a stream it repeats the text, for old servers
-            wanted = tts.Synthesize.from_event(event)
-            self._begin_sound()
-            await self._speak(wanted.text, wanted)
-            await self._end_sound()
+        elif tts.Synthesize.is_type(kind):
+            await self._speak(tts.Synthesize.from_event(event))
         elif Transcribe.is_type(kind):
             self._begin_recording()
         elif audio.AudioStart.is_type(kind):
@@ -198,50 +174,23 @@ class _Connection:
             await self._transcribe()
             self._begin_recording()
 
-    async def _speak_sentences(self, stream: tts.SynthesizeStart) -> None:
-        """Speak the sentences of the stream that are complete: after which another one has begun."""
-        if len(self._text) > self._limits.max_characters:
-            await self._speak(self._text, stream)  # which says so
-        if stream.text_format == "ssml" or has_markup(self._text):  # which is whole at its end alone
-            return
-        parts = split_utterances([Span(self._text)])
-        last = "".join(span.text for span in parts[-1].spans) if len(parts) > 1 else ""
-        end = self._text.rfind(last)
-        if last and end >= 0 and _WHOLE_WORD.search(self._text[end:]):
-            text, self._text = self._text[:end], self._text[end:]
-            await self._speak(text, stream)
-            self._pause = parts[-2].pause
-
-    async def _speak(self, text: str, wanted: tts.Synthesize | tts.SynthesizeStart) -> None:
-        """Send the sound of a text."""
+    async def _speak(self, wanted: tts.Synthesize) -> None:
+        """Send the sound of a text in chunks."""
         async with self._request("synthesize") as record:
             voice = wanted.voice or tts.SynthesizeVoice()
-            fields: dict[str, Any] = {"input": text, "voice": voice.speaker or voice.name}
+            fields: dict[str, Any] = {"input": wanted.text, "voice": voice.speaker or voice.name}
             request = SpeechRequest(**fields, ssml=True if wanted.text_format == "ssml" else None)
             job = self._service.start_speech(await self._service.plan(request, record), record)
             pieces = await speaking.begun(speaking.pieces_of(job))
-            rate, hop = job.voice.sampling_rate, job.voice.audio.hop_length
-            await self._send(torch.zeros(round(self._pause * rate / hop) * hop), rate)  # as `silences` has it
+            form: dict[str, Any] = {"rate": job.voice.sampling_rate, "width": 2, "channels": 1}
+            await self._write(audio.AudioStart(**form))
+            n_sent = 0  # samples
             async for wave in pieces:
                 record.begin_answer()
-                await self._send(wave, rate)
-
-    async def _send(self, wave: Tensor, rate: int) -> None:
-        """Send samples (T,) in chunks, and what begins the sound before the first one."""
-        form: dict[str, Any] = {"rate": rate, "width": 2, "channels": 1}
-        if self._n_sent is None:
-            self._n_sent = 0
-            await self._write(audio.AudioStart(**form))
-        for samples in wave.split(_CHUNK) if len(wave) else ():
-            at = self._n_sent * 1000 // rate  # ms
-            await self._write(audio.AudioChunk(**form, audio=pcm16(samples), timestamp=at))
-            self._n_sent += len(samples)
-
-    def _begin_sound(self) -> None:
-        self._text, self._pause, self._n_sent = "", 0.0, None
-
-    async def _end_sound(self) -> None:
-        if self._n_sent is not None:
+                for samples in wave.split(_CHUNK):
+                    at = n_sent * 1000 // job.voice.sampling_rate  # ms
+                    await self._write(audio.AudioChunk(**form, audio=pcm16(samples), timestamp=at))
+                    n_sent += len(samples)
             await self._write(audio.AudioStop(timestamp=None))
 
     def _begin_recording(self) -> None:
@@ -295,9 +244,7 @@ def describe(models: ServedModels) -> info.Info:
     own = toolkit | {"languages": [f"{language}-{region.upper()}" if len(region) == 2 else language]}
     speakers = [info.TtsVoiceSpeaker(name) for name in models.voice.speakers]
     voice = info.TtsVoice(models.voice_name, description=models.voice_name, speakers=speakers, **own)
-    tts = info.TtsProgram(
-        "speech-toolkit", description="Speech", voices=[voice], supports_synthesize_streaming=True, **toolkit
-    )
+    tts = info.TtsProgram("speech-toolkit", description="Speech", voices=[voice], **toolkit)
     if models.recognizer is None:
         return info.Info(tts=[tts])
     model = info.AsrModel(models.recognizer_name, description=models.recognizer_name, **own)

@@ -1,1 +1,1 @@
-"""Speech synthesis: voices that speak texts, vocoders, copy synthesis, and their measuring and acceleration."""
+"""Speech synthesis: voices, vocoders, copy synthesis, streaming and CUDA graphs."""

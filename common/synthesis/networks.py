@@ -1,4 +1,4 @@
-"""What a model's network offers to those who speak with it: a contract for each role.
+"""Contracts of the networks that synthesis calls, one for each role.
 
 An exported file in a network's place (``export.ExportedNetwork``) fulfills the same contract.
 """
@@ -19,7 +19,7 @@ from common.synthesis.utterances import Controls, MelOutput, WaveOutput
 
 
 class Network(ABC):  # noqa: B024 - the base of the roles below
-    """What networks of all roles offer."""
+    """The base of all roles."""
 
     def prepare_for_inference(self) -> None:
         """Fold weight norm and the like; the network is not trained afterwards."""
@@ -29,7 +29,7 @@ class Network(ABC):  # noqa: B024 - the base of the roles below
 
 class _FromText(Network):
     def controls(self, options: Any, *, where: Path) -> Controls:
-        """How to speak by the package's ``InferenceOptions``, which ``infer`` finds in ``Controls.options``.
+        """Return the controls for the package's ``InferenceOptions``, which are also passed as ``Controls.options``.
 
         Raises InputError where the checkpoint ``where`` lacks what they need.
         """
@@ -51,10 +51,6 @@ class TextToMel(_FromText):
         """Frames of each token, by attention: tokens (L,) and mels (n_mels, F), each utterance as if alone."""
         raise NotImplementedError
 
-    def align(self, tokens: Tensor, mel: Tensor) -> Tensor | None:
-        """Frames (L,) int64 of tokens (L,) in a recording's mel (n_mels, F); None without an aligner."""
-        return None
-
 
 class TextToWave(_FromText):
     """A generator that makes the sound itself."""
@@ -72,10 +68,6 @@ class VocoderSettings:
     silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
     # Mel frames on each side that a frame's samples depend on, so that long mels are spoken in pieces; None: all of it
     context: int | None = None
-    # Whether ``infer`` takes ``first_frame`` too: the place of the mel in its utterance, on which the sound depends.
-    positional: bool = False
-    tracked: bool = False  # whether ``infer`` takes ``track`` too: what `MelToWave.track` finds, cut as the mel is
-    windows: int = 0  # windows of the audio on each side on which sound depends beyond ``context``
 
 
 class MelToWave(Network):
@@ -89,16 +81,12 @@ class MelToWave(Network):
         """
 
     def settings(self, options: Any, *, seed: int, where: Path) -> VocoderSettings:
-        """What ``infer`` takes by the package's ``InferenceOptions``; ``where`` is the checkpoint, for OptionErrors."""
+        """Return the arguments of ``infer`` for the package's ``InferenceOptions``; errors name ``where``."""
         return VocoderSettings()
-
-    def track(self, mel: Tensor, *args: Any, **pitch: Any) -> Tensor:
-        """What depends on all of a mel (B, n_mels, F), by ``pitch`` and ``voicing`` (B, F) if given: (B, C, F)."""
-        raise NotImplementedError
 
 
 class ExportedVocoder(MelToWave):
-    """A vocoder's exported file, which makes the sound that the network does."""
+    """A vocoder's exported file, with the same output as the network."""
 
     def __init__(self, run: Runner, config: Any, description: dict[str, Any], device: torch.device) -> None:
         self._run, self.config, self.description = run, config, description

@@ -1,4 +1,4 @@
-"""Options of speech synthesis: what is spoken and kept, how voices speak, and what computes and measures it."""
+"""Options of speech synthesis: input and output, how voices speak, acceleration and measuring."""
 
 import argparse
 import sys
@@ -23,13 +23,10 @@ SEED = 1234
 FADE_OUT = 10  # frames
 MAX_FRAMES = 2000  # of a symbol; some 20 s
 GRIFFIN_LIM_ITERATIONS = 60
-VOCODER_PITCHES = ("mel", "voice")  # whose pitch a vocoder speaks with, that can be told it
 ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
-LONGEST_SYMBOLS, LONGEST_FRAMES = 512, 2048  # that --length-buckets are spaced up to; 2048 frames are 24 s
 SHORT_TEXT = 200  # characters, which the shipped voice says within half a second of one thread's work
 WARMUP_STEPS = 3  # batches of --include-warmup
 _measuring = partial(option, section=MEASURING)
-_BESIDE = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
 DEFAULT_OUTPUT = Path("speech.wav")  # of one text
 _SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".opus", ".m4a")
 _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .caf .oga .wave .mpga".split())
@@ -37,9 +34,9 @@ _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .c
 
 @dataclass(frozen=True)
 class CommandOptions:
-    """What a command speaks, a list, one text or one text's prosody, what it keeps of that, and how it is measured.
+    """What a command speaks (a list, one text or a prosody table), what it writes, and what it measures.
 
-    Raises OptionError if not one of the three is given, or nothing would be kept of the work.
+    Raises OptionError if not one of the three is given, or a list without a place for its sound.
     """
 
     input: Path | None = option(
@@ -51,9 +48,6 @@ class CommandOptions:
     )
     text: str | None = option(None, "one text to speak, plain or with SSML, of any length, instead of --input")
     prosody: Path | None = option(None, "prosody to speak, as --save-prosody writes it", metavar="FILE")
-    like: Path | None = option(
-        None, "recording of the one text, whose lengths, pitch and energy the voice speaks with", metavar="FILE"
-    )
     dataset_path: Path = option(Path(), "folder that mel, wav, pitch and duration start from")
     output: Path | None = option(
         None,
@@ -62,13 +56,10 @@ class CommandOptions:
         writes=True,
     )
     show: bool = option(False, "print the text as words and as symbols, without speaking it")
-    stdout_format: str = option("wav", "standard output: a WAV, or 16-bit integers alone", choices=("wav", "pcm"))
     quiet: bool = option(False, "print warnings and errors alone")
     log_file: Path | None = option(None, "log of the figures (default: in --output)", writes=True, variable="LOG_FILE")
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
-    plots: bool = option(False, "draw each utterance beside its sound: a.png for a.wav")
     subtitles: str | None = option(None, "write subtitles beside the sound, a.srt of a.wav", choices=("srt", "vtt"))
-    timings: bool = option(False, "write when each word and symbol is said beside the sound, a.timings.json of a.wav")
     save_prosody: bool = option(False, "write each symbol's frames, pitch and energy, a.prosody.json, for --prosody")
     no_audio: bool = option(False, "stop at the mel-spectrograms")
     batch_size: int = _measuring(
@@ -86,17 +77,11 @@ class CommandOptions:
         if len(given) != 1:
             got = " and ".join(map(option_of, given)) or "none of them"
             raise OptionError(f"give one of --input, --text and --prosody, not {got}")
-        if self.like is not None and (self.list is not None or self.prosody is not None):
-            raise OptionError(f"--like {self.like}: a recording of one text; give the text by --text")
-        measures = not self.quiet and (self.repeats > 1 or self.benchmark)
-        if self.output is None and self.list is None and not (measures or self.log_file or self.no_audio):
+        measures = self.repeats > 1 or self.benchmark or self.log_file is not None or self.no_audio
+        if self.output is None and not measures:
+            if self.list is not None:
+                raise OptionError("nothing would be kept; give --output, a folder for the sound")
             object.__setattr__(self, "output", DEFAULT_OUTPUT)
-        writes = self.output is not None and (not self.no_audio or any(getattr(self, name) for name in _BESIDE))
-        if not writes and self.log_file is None and not measures:
-            raise OptionError(
-                "nothing would be kept; give --output, with --no-audio also --save-mels, or --benchmark, --repeats or "
-                "--log-file to measure"
-            )
         if self.list is not None and self.output is not None and self.names_sound:
             name = self.output.name
             raise OptionError(f"--output {self.output}: expected a folder; files are named in the list: {name}|text")
@@ -112,7 +97,7 @@ class CommandOptions:
 
     @property
     def names_sound(self) -> bool:
-        """Whether ``output`` is a file of sound, not a folder."""
+        """Whether ``output`` is a sound file, not a folder."""
         path = self.output
         return path is not None and path.suffix.lower() in _SOUND_SUFFIXES and not path.is_dir()
 
@@ -123,7 +108,7 @@ class CommandOptions:
 
     @property
     def file_name(self) -> PurePosixPath:
-        """The name of the sound of one text."""
+        """The file name of one text's sound."""
         return PurePosixPath(self.output.name if self.output is not None and self.names_sound else "speech.wav")
 
     @property
@@ -142,14 +127,10 @@ class SpeakingOptions(EmaOptions):
         None, "speaker's number or name where no list says it (default: 0)", variable="SPEAKER"
     )
     plain: bool = option(False, "say the signs of Markdown in a text, which is read as Markdown otherwise")
-    split_sentences: bool = option(True, "speak sentences that are longer than those of the training in parts")
     griffin_lim_iters: int | None = option(
         None,
         f"iterations of Griffin-Lim, which then makes the sound without a vocoder (default: {GRIFFIN_LIM_ITERATIONS})",
         least=1,
-    )
-    vocoder_pitch: str = option(
-        "mel", "whose pitch a vocoder that takes one is told: the mel's, or the voice's", choices=VOCODER_PITCHES
     )
     denoising_strength: float = option(
         0.0, "how much of a vocoder's noise is subtracted", least=0, most=100, variable="DENOISING", published=("-d",)
@@ -161,40 +142,25 @@ class SpeakingOptions(EmaOptions):
 
 @dataclass(frozen=True)
 class AccelerationOptions:
-    """What computes the networks."""
+    """How the networks are computed."""
 
-    engine: str = option(
-        "pytorch",
-        "what computes the networks on the CPU: onnx exports them at the start and runs them in onnxruntime; int8 does "
-        "so in 8-bit integers where it can, which is faster and changes the sound a little",
-        choices=("pytorch", "onnx", "int8"),
-    )
     torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")
     cuda_graphs: bool = option(False, "record FastPitch's and the vocoder's work by length as CUDA graphs")
-    length_buckets: int = option(
-        0,
-        "pad batches to few lengths for --compile and CUDA graphs: to multiples of one N-th of "
-        f"{LONGEST_SYMBOLS} symbols and {LONGEST_FRAMES} frames; 0: to their longest utterance",
-        least=0,
-        most=4096,
-        metavar="N",
-    )
 
 
 @dataclass(frozen=True)
 class VoiceOptions:
-    """How checkpoints become a voice that speaks."""
+    """How a voice is made from checkpoints."""
 
     speaking: SpeakingOptions = group(SpeakingOptions, "speaking")
     front_end: TextOverrides = group(TextOverrides, "text: the checkpoint's text front end need not be repeated")
     acceleration: AccelerationOptions = group(AccelerationOptions, "accelerating")
     models: Mapping[str, Any] = field(default_factory=dict)  # by role, the options of the models themselves
-    batch_size: int = 64  # utterances, the most
 
     @property
     def takes_shipped_vocoder(self) -> bool:
-        """Whether the shipped vocoder may make the sound where none is given."""
+        """Whether the shipped vocoder is used if none is given."""
         return self.speaking.griffin_lim_iters is None
 
 
@@ -224,11 +190,11 @@ def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, wi
 
 
 def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, "Precision"]:
-    """The options of a voice of the ``models``, by role, and what it computes in, for which the process is prepared."""
+    """Read the options of a voice of the ``models``, by role, and prepare the process for its precision."""
     from common.precision import prepare_computing  # --help needs no PyTorch
 
     own = {role: read_options(args, spec.arg_parser.InferenceOptions) for role, spec in models.items()}
-    options: VoiceOptions = read_options(args, VoiceOptions, models=own, batch_size=getattr(args, "batch_size", 1))
+    options: VoiceOptions = read_options(args, VoiceOptions, models=own)
     precision = prepare_computing(read_options(args, ComputingOptions))
     if options.acceleration.cuda_graphs and not precision.cuda:
         print("warning: --cuda-graphs does nothing on the CPU; leave it out, or add --cuda", file=sys.stderr)
@@ -236,18 +202,16 @@ def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]
 
 
 def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
-    """Fields of the options in `common.synthesis.options` that have no meaning for the ``models``, by role."""
+    """Return the fields of these options that have no meaning for the ``models``, by role."""
     generators, vocoders = ([one for one in models.values() if one.role == role] for role in ("generator", "vocoder"))
     found: dict[str, object] = {"ema": models}
-    found |= dict.fromkeys("front_end text prosody subtitles timings save_prosody engine".split(), generators)
+    found |= dict.fromkeys("front_end text prosody subtitles save_prosody".split(), generators)
     found["accept_audio_differences"] = vocoders
     found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
-    found["split_sentences"] = found["plain"] = found["show"] = generators
+    found["plain"] = found["show"] = generators
     found["griffin_lim_iters"] = not (vocoders or any(one.makes_wave for one in generators))
     found["speaker"] = any("n_speakers" in one.config.ModelConfig.__dataclass_fields__ for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)
-    found["like"] = tells_pitch = any("pitch" in one.phrase_columns for one in generators)
-    found["vocoder_pitch"] = tells_pitch and any(one.takes_pitch for one in vocoders)
     found["torchscript"] = any(one.find("model", "to_torchscript") for one in models.values())
     found["compile"] = any(one.compilable for one in models.values())
     return {name for name, is_supported in found.items() if not is_supported}

@@ -1,20 +1,15 @@
-"""Write the results of synthesis: sound, mels, pictures, subtitles, timings and prosody, each file atomically."""
+"""Write the results of synthesis: sound, mels, subtitles and prosody, each file atomically."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-import torch
-
 from common.audio.options import SETTINGS
-from common.audio.pitch import estimate_pitch
 from common.config import AudioConfig, to_plain
-from common.errors import AudioError
 from common.files import make_folder, write_json, write_text, writing
 from common.synthesis.options import CommandOptions
 from common.synthesis.speech import Speech, subtitles
-from common.synthesis.utterances import Phrase, SynthesisResult, silences
+from common.synthesis.utterances import Phrase, SynthesisResult
 from common.synthesis.voice import Voice
 from common.torch_file import save_tensor
 
@@ -36,32 +31,28 @@ class OutputFolder:
         self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
 
     def files(self, phrases: Iterable[Phrase]) -> Iterator[tuple[str, Path]]:
-        """All files that are written of ``phrases``, as `check_apart` takes them."""
+        """All files that are written for ``phrases``, as `check_apart` takes them."""
         for phrase in phrases:
             yield from ((f"{phrase.where}: the file", path) for path in self._files_of(phrase.output))
         if self._options.save_mels:
             yield "--save-mels:", self.path / "mels" / SETTINGS
 
     def prepare(self) -> None:
-        """Make the folder, now rather than after the work, and say what the mels are that are to come."""
+        """Make the folder before the work begins, and describe the mels in it."""
         make_folder(self.path, "; choose another --output")
         if self._options.save_mels:
             write_json(self.path / "mels" / SETTINGS, to_plain(self._audio))
 
     def _files_of(self, output: PurePosixPath) -> dict[Path, Write]:
-        """The files of one phrase, and what writes each: "a.srt" beside "a.wav"."""
+        """The files of one phrase and their writers: "a.srt" beside "a.wav"."""
         options, sound, kind = self._options, self.path / output, self._options.subtitles
         files: dict[Path, Write] = {}
         if options.save_mels:
             files[self.path / "mels" / output.with_suffix(".pt")] = lambda speech, path: save_tensor(path, speech.mel)
         if not options.no_audio:
             files[sound] = Speech.save
-        if options.plots:
-            files[sound.with_suffix(".png")] = draw_speech
         if kind is not None:
             files[sound.with_suffix(f".{kind}")] = lambda speech, path: write_text(path, subtitles(speech, kind))
-        if options.timings:
-            files[sound.with_suffix(".timings.json")] = lambda speech, path: write_json(path, speech.timings())
         if options.save_prosody:
             files[sound.with_suffix(".prosody.json")] = lambda speech, path: speech.table.save(path)
         return files
@@ -82,46 +73,3 @@ class OutputFolder:
         if speech.has_sound:
             return f"{sound}: {speech.duration:.2f} s"
         return f"{next(iter(files))}: {speech.mel.size(1)} frames"
-
-
-def draw_speech(speech: Speech, path: Path) -> None:
-    """Write a picture of what was spoken as a PNG, with what its generator tells of it.
-
-    Pitch is drawn as measured in the sound, where there is one, and as the generator spoke with it.
-    """
-    from common.plots import PITCH, plot_utterance, save_png  # matplotlib takes half a second to import
-
-    first = speech.parts[0]
-    curves: dict[str, dict[str, torch.Tensor]] = {PITCH: {}, "energy": {}}
-    symbols: list[str] = []
-    durations, alignment = None, None
-    if speech.has_sound:
-        with suppress(AudioError):  # too short to tell
-            pitch = estimate_pitch(speech.wave.numpy(), speech.audio, n_frames=speech.mel.size(1))
-            curves[PITCH]["measured"] = torch.from_numpy(pitch)
-    if len(speech.parts) == 1 and first.output is not None and first.output.alignments is not None:
-        symbols = list(first.item.symbols)
-        alignment = first.output.alignments[first.row, : first.mel.size(1), : first.item.length]
-    elif first.item.tokens is not None:
-        frames: list[int] = []
-        values: dict[str, list[float | None]] = {PITCH: [], "energy": []}
-        for part, row in zip(speech.parts, speech.table.utterances):
-            lead, pause = silences(part.item, speech.audio)  # nameless symbols
-            symbols += ["", *(one.symbol for one in row.symbols), ""]
-            frames += [lead, *(one.frames for one in row.symbols), pause]
-            values[PITCH] += [0.0, *(one.pitch for one in row.symbols), 0.0]
-            values["energy"] += [0.0, *(one.energy for one in row.symbols), 0.0]
-        durations = torch.tensor(frames)
-        for name, column in values.items():
-            if None not in column:
-                curves[name]["model"] = torch.tensor(column).repeat_interleave(durations)
-    figure = plot_utterance(
-        {"": speech.mel},
-        audio=speech.audio,
-        title=first.item.phrase.text or str(first.item.phrase.output),
-        symbols=symbols,
-        durations=durations,
-        alignment=alignment,
-        curves=curves,
-    )
-    save_png(figure, path)

@@ -1,9 +1,7 @@
 """Lists of phrases to speak: texts, or the mels or recordings of copy synthesis."""
 
 import re
-import sys
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import torch
@@ -11,13 +9,12 @@ from torch import Tensor
 
 from common.audio.mel import MelExtractor
 from common.audio.options import features_config
-from common.audio.pitch import PITCH_LIMITS
 from common.audio.wav import SOUND_FORMATS, SOUND_SUFFIXES, check_wav, load_wav
 from common.config import AudioConfig, audio_preset
 from common.data.features import load_mel, recorded_samples
 from common.data.filelist import FilelistEntry, read_numbered_lines
 from common.errors import InputError, shown
-from common.synthesis.utterances import Phrase, SynthesisInput, load_row
+from common.synthesis.utterances import Phrase, SynthesisInput
 from common.synthesis.vocoder import AudioContract
 
 COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
@@ -64,7 +61,7 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
 
 
 def _form(path: Path, lines: list[tuple[int, str]]) -> tuple[tuple[str, ...], str, list[tuple[int, str]]]:
-    """The columns of a list, what separates them, and its lines without a header, as `read_phrases` describes them."""
+    """Return the columns of a list, their delimiter, and the lines after the header; see `read_phrases`."""
     number, first = lines[0]
     delimiter = "\t" if "\t" in first else "|"
     columns = tuple(name.strip() for name in first.split(delimiter))
@@ -98,13 +95,6 @@ def _output_path(name: str, *, where: str) -> PurePosixPath:
     return path if path.suffix else path.with_name(path.name + ".wav")
 
 
-def warn_unread(phrases: Sequence[Phrase], *, read: Collection[str], source: str) -> None:
-    """Name on stderr the columns of a list, ``source``, that are not among those that are ``read``."""
-    columns = ("mel", "wav", "pitch", "duration", "speaker")
-    if unread := [name for name in columns if name not in read and getattr(phrases[0], name) is not None]:
-        print(f"warning: {source}: not read, as nothing here uses it: column {', '.join(unread)}", file=sys.stderr)
-
-
 def load_mels_or_recordings(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
@@ -130,27 +120,10 @@ def load_mels_or_recordings(
     return [SynthesisInput(phrase, mel=mel) for phrase, mel in zip(phrases, mels)], audio
 
 
-def with_frame_pitch(items: Sequence[SynthesisInput], *, dataset_path: Path) -> list[SynthesisInput]:
-    """The utterances with the pitch of each frame, of the list's column ``pitch``, if it has one.
-
-    Raises InputError if a file is missing, of another length, or beyond `PITCH_LIMITS`; names the list's line.
-    """
-    if items[0].phrase.pitch is None:
-        return list(items)
-    rows, (low, high) = [], PITCH_LIMITS
-    for item in items:
-        path, where = dataset_path / str(item.phrase.pitch), item.phrase.where
-        pitch = load_row(path, item.length, each="mel frame", where=where)
-        if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
-            raise InputError(f"{path} ({where}): pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g}")
-        rows.append(replace(item, frame_pitch=pitch))
-    return rows
-
-
 def _described(
     dataset_path: Path, entries: Sequence[FilelistEntry], contract: AudioContract | None
 ) -> AudioConfig | None:
-    """What the ``audio.json`` in the mels' folders says, if any; all must be equal, and fit the vocoder."""
+    """Read ``audio.json`` in the mels' folders, if any; all must be equal and fit the vocoder."""
     described = None
     for folder in sorted({(dataset_path / entry.fields["mel"]).parent for entry in entries}):
         if (audio := features_config(folder)) is not None:

@@ -95,7 +95,7 @@ def companions(path: Path) -> tuple[Path, Path]:
 
 
 def check_symbols(generator: LoadedCheckpoint) -> None:
-    """Refuse by InputError a voice that does not read Piper's symbols."""
+    """Raise InputError for a voice that doesn't read Piper's symbols."""
     text = generator.checkpoint.text
     if text is None or (text.symbol_set, text.g2p) != (CODE_POINTS, "espeak"):
         read = "no symbols" if text is None else f"{text.symbol_set!r}{' without g2p' if text.g2p is None else ''}"
@@ -130,7 +130,7 @@ def describe(text: TextConfig, *, name: str, sampling_rate: int, n_speakers: int
 
 
 def _metadata(about: Mapping[str, Any]) -> dict[str, str]:
-    """What sherpa-onnx reads."""
+    """The metadata that sherpa-onnx reads."""
     metadata = {"model_type": "vits", "comment": "piper", "has_espeak": 1, "n_speakers": about["num_speakers"]}
     metadata |= {"language": about["language"]["name_english"], "voice": about["espeak"]["voice"]}
     return {name: str(value) for name, value in (metadata | {"sample_rate": about["audio"]["sample_rate"]}).items()}

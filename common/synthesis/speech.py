@@ -1,9 +1,7 @@
-"""The result of speaking a text: sound, mel, timed words, marks and prosody, and subtitles."""
+"""The result of speaking a text: sound, mel, timed words and prosody, and subtitles."""
 
 from __future__ import annotations
 
-import base64
-import html
 import itertools
 import json
 import re
@@ -11,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
@@ -20,7 +18,7 @@ from pydantic import Field
 from torch import Tensor
 
 from common.audio.mel import SILENT_MEL
-from common.audio.wav import encode_sound, save_wav
+from common.audio.wav import save_wav
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import InputError
 from common.files import write_text
@@ -29,9 +27,6 @@ from common.synthesis.utterances import SynthesisResult, silences
 
 LONGEST_LINE = 42  # characters, as broadcasters recommend
 LONGEST_CUE = 6.0  # s
-_LONGEST_SHOWN = 60  # characters of a speech's text in one line
-_LONGEST_WAV = 30.0  # s of a notebook's player; longer ones hold an MP3, a sixth of the size
-_LONGEST_PLAYER = 3600.0  # s
 
 
 @dataclass(frozen=True)
@@ -64,19 +59,6 @@ class Speech:
     symbol_set: str = ""
     shapes_prosody: bool = False  # whether the voice can speak with a given prosody
 
-    def __repr__(self) -> str:
-        text = textwrap.shorten(" ".join(part.item.text for part in self.parts), _LONGEST_SHOWN, placeholder=" ...")
-        return f"<Speech of {self.duration:.2f} s, {self.sampling_rate} Hz: {text!r}>"
-
-    def _repr_html_(self) -> str:
-        """A player, as notebooks show it; the sound is part of the page, but for an hour and more."""
-        line = html.escape(repr(self), quote=False)
-        if not self.has_sound or self.duration > _LONGEST_PLAYER:
-            return f"<p>{line}</p>"
-        kind, name = ("wav", "a.wav") if self.duration <= _LONGEST_WAV else ("mpeg", "a.mp3")
-        sound = base64.b64encode(encode_sound(self.wave, PurePath(name), sampling_rate=self.sampling_rate)).decode()
-        return f'<p>{line}<br><audio controls src="data:audio/{kind};base64,{sound}"></audio></p>'
-
     @property
     def sampling_rate(self) -> int:
         """In Hz."""
@@ -84,7 +66,7 @@ class Speech:
 
     @property
     def has_sound(self) -> bool:
-        """Whether there was a vocoder to make it."""
+        """Whether it has sound; False without a vocoder."""
         return self.parts[0].wave is not None
 
     @cached_property
@@ -124,15 +106,6 @@ class Speech:
         """All words in order; none of a mel that was given."""
         return tuple(word for utterance in self.utterances for word in utterance.words)
 
-    @cached_property
-    def marks(self) -> tuple[tuple[str, float], ...]:
-        """Names of SSML's marks and their seconds."""
-        return tuple(
-            (mark.name, (spoken.times[mark.symbol] if spoken.times else spoken.start) + mark.offset)
-            for part, spoken in zip(self.parts, self.utterances)
-            for mark in part.item.marks
-        )
-
     def save(self, path: str | Path) -> None:
         """Write the sound; the suffix, .wav, .flac, .ogg, .mp3, .opus or .m4a, is the format.
 
@@ -151,26 +124,6 @@ class Speech:
     def prosody(self) -> Prosody | None:
         """The table from which `Voice.speak` repeats this speech; None if the voice cannot, and for silence."""
         return self.table if self.shapes_prosody and self.parts[0].item.symbols else None
-
-    def timings(self) -> dict[str, Any]:
-        """Utterances, words and symbols with ``start`` and ``end`` in s, symbols with ``pitch`` in Hz, for JSON."""
-        utterances = []
-        for spoken, row in zip(self.utterances, self.table.utterances):
-            times, words = itertools.pairwise(spoken.times), []
-            for word in filter(lambda one: one.symbols, row.words):
-                symbols = [
-                    {"symbol": one.symbol, **_span(*next(times)), "pitch": one.pitch and round(one.pitch, 2)}
-                    for one in word.symbols
-                ]
-                ends = {"start": symbols[0]["start"], "end": symbols[-1]["end"]}
-                words.append({"text": word.text, **ends, "symbols": symbols})
-            utterances.append({"text": spoken.text, **_span(spoken.start, spoken.end), "words": words})
-        marks = [{"name": name, "time": round(time, 4)} for name, time in self.marks]
-        return {"duration": round(self.duration, 4), "marks": marks, "utterances": utterances}
-
-
-def _span(start: float, end: float) -> dict[str, Any]:
-    return {"start": round(start, 4), "end": round(end, 4)}
 
 
 def subtitles(speech: Speech, kind: str) -> str:
@@ -285,7 +238,7 @@ class Prosody:
 
 
 def parse_prosody(content: Any, *, where: str) -> Prosody:
-    """A table of the values that JSON was read as, which `Prosody.save` wrote; ``where`` names its source in errors.
+    """Validate JSON that `Prosody.save` wrote; ``where`` names its source in errors.
 
     Raises InputError if it is not of this form; names the value.
     """
@@ -298,7 +251,7 @@ def parse_prosody(content: Any, *, where: str) -> Prosody:
 
 
 def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProsody:
-    """What an utterance of symbols was said with; words with the text "" hold the symbols between words."""
+    """Return the prosody of a spoken utterance; words with the text "" hold the symbols between words."""
     item, frames = part.item, part.frames_of_symbols()
     pitch = part.of_symbols("pitch_hz")
     columns = {

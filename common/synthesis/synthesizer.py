@@ -17,15 +17,11 @@ from common.config import AudioConfig
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.precision import Precision
-from common.synthesis.acceleration import PaddedShapes
+from common.synthesis.cuda_graphs import FRAME_STEP, SYMBOL_STEP
 from common.synthesis.networks import TextToMel, TextToWave
 from common.synthesis.options import FADE_OUT
-from common.synthesis.speech import Speech
 from common.synthesis.utterances import (
-    CUT,
     GIVEN,
-    NOT_SPOKEN,
-    SHORTEST_SPEECH,
     Controls,
     MelOutput,
     Phrase,
@@ -40,34 +36,7 @@ from common.timing import timed
 
 LOWEST_PITCH = 20.0  # Hz; changed pitch is clamped to it
 # Fields of `Style` that a model carries out, and the values (0 for None) with which a symbol is said as predicted.
-_PREDICTED = {"rate": 1.0, "pitch": 1.0, "pitch_shift": 0.0, "pitch_hz": 0.0, "pitch_range": 1.0}
-
-
-@dataclass(frozen=True)
-class BatchTimes:
-    """Time and size of one batch; frames, samples and tokens don't count padding."""
-
-    n_utterances: int
-    n_tokens: int
-    n_frames: int
-    n_samples: int
-    generator: float | None  # s; None: mels were given
-    vocoder: float | None  # s; None: no sound was made
-
-    @staticmethod
-    def of(results: Sequence[SynthesisResult], *, hop_length: int) -> "BatchTimes":
-        """Sum up the ``results`` of a batch."""
-        n_tokens = sum(len(one.item.tokens) for one in results if one.item.tokens is not None)
-        n_frames = sum(one.mel.size(1) for one in results)
-        generator = [one.generator_seconds for one in results if one.generator_seconds is not None]
-        vocoder = [one.vocoder_seconds for one in results if one.vocoder_seconds is not None]
-        seconds = (sum(times) if times else None for times in (generator, vocoder))
-        return BatchTimes(len(results), n_tokens, n_frames, n_frames * hop_length, *seconds)
-
-    @property
-    def latency(self) -> float:
-        """Seconds from the batch's symbols to its sound."""
-        return (self.generator or 0.0) + (self.vocoder or 0.0)
+PREDICTED = {"rate": 1.0, "pitch": 1.0, "pitch_shift": 0.0, "pitch_hz": 0.0, "pitch_range": 1.0}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,62 +51,9 @@ class Synthesizer:
     network: TextToMel | TextToWave | None = None  # None: mels are given
     vocoder: Vocoder | None = None  # None: mels alone, but for a network of sound
     controls: Controls = Controls()  # how every utterance is spoken, apart from what it says itself
-    vocoder_pitch: str = "mel"  # of `VOCODER_PITCHES`; "voice": the vocoder is told the pitch of the symbols
     fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
-    shapes: PaddedShapes | None = None  # that the network's batches are padded to; the vocoder's are, by itself
+    has_graphs: bool = False  # the network's work is recorded as CUDA graphs, so batches are padded to few shapes
     path: Path | None = None  # of the network's checkpoint, for errors
-
-    def generate(self, batch: Sequence[SynthesisInput]) -> list[SynthesisResult]:
-        """The utterances' mels, without sound; raises InputError if a mel is not finite; names the phrase."""
-        seconds = list[float]()
-        output = self._mels(batch, seconds)
-        mels, lengths = output.mel.float().cpu(), output.lengths.tolist()
-        results = []
-        for row, item in enumerate(batch):
-            mel = mels[row, :, : lengths[row]]
-            _check_finite(mel, "mel-spectrogram", item.phrase, path=self.path)
-            failure = ""
-            if output.finished is not None and not output.finished[row]:
-                failure = CUT
-            elif item.tokens is not None and lengths[row] < SHORTEST_SPEECH:
-                failure = NOT_SPOKEN
-            time = sum(seconds) / len(batch) if seconds else None
-            results.append(SynthesisResult(item, mel, output=output, row=row, failure=failure, generator_seconds=time))
-        return results
-
-    def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
-        """The sound of an utterance whose mel is made, in pieces (T_i,) float32 on the CPU, as soon as they are there.
-
-        The silence before and after it is in pieces of up to a second. Raises InputError if the sound is not finite;
-        names the phrase.
-        """
-        factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
-        lead, pause = (torch.zeros(n * self.audio.hop_length) for n in silences(result.item, self.audio))
-        yield from lead.split(self.audio.sampling_rate) if len(lead) else ()
-        for piece in self._sound_of(result):
-            end = start + len(piece)
-            _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
-            yield piece if factors is None else piece * factors[start:end]
-            start = end
-        yield from pause.split(self.audio.sampling_rate) if len(pause) else ()
-
-    def _sound_of(self, result: SynthesisResult) -> Iterator[Tensor]:
-        """The sound of a mel in pieces; in one where the network has made it."""
-        if result.output is not None and result.output.wave is not None:
-            return iter([result.output.wave[result.row, : result.mel.size(1) * self.audio.hop_length].cpu()])
-        assert self.vocoder is not None, "sound needs a vocoder"
-        return self.vocoder.stream(result.mel.to(self.precision.device), **self._pitch_of([result]))
-
-    def stream_inputs(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
-        """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
-        for item in items:
-            (result,) = self.generate([item])
-            warn_of_failures([result])
-            yield from self.pieces(result)
-
-    def speak_inputs(self, items: Sequence[SynthesisInput]) -> Speech:
-        """The speech of a text's utterances, one after the other."""
-        return Speech(tuple(result for item in items for result in self.synthesize([item])), self.audio)
 
     def synthesize(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
         """Synthesize one batch, and yield each result as soon as it is there.
@@ -158,8 +74,7 @@ class Synthesizer:
             else:
                 lengths = [one.mel.size(1) for one in some]
                 with timed(self.precision.device, seconds):
-                    mel = output.mel[start : start + len(some), :, : max(lengths)]
-                    waves = self.vocoder.speak(mel, lengths, **self._pitch_of(some))
+                    waves = self.vocoder.speak(output.mel[start : start + len(some), :, : max(lengths)], lengths)
             for one, wave in zip(some, waves):
                 wave, factors = wave.cpu(), envelope(one, hop_length=self.audio.hop_length, fade_out=self.fade_out)
                 _check_finite(wave, "sound", one.item.phrase, path=maker.path)
@@ -167,40 +82,77 @@ class Synthesizer:
                 wave = F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)])
                 yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(some) if seconds else None)
 
-    def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
-        """Pitch arguments of the vocoder: the list's, with its voicing, or the generator's, or none."""
-        if self.vocoder_pitch == "voice":
-            curves = [one.pitch_of_frames() for one in results]
-            return {"pitch": pad_sequence(curves, batch_first=True).to(self.precision.device)}
-        pitch = _pad_column("frame_pitch", [one.item for one in results], 0, self.precision.device)
-        return {} if pitch is None else {"pitch": pitch, "voicing": (pitch > 0).float()}
-
     @torch.inference_mode()
-    def _mels(self, batch: Sequence[SynthesisInput], seconds: list[float]) -> MelOutput:
-        """Mels (B, n_mels, F) on the device, given or generated; the time of making them is added to ``seconds``."""
-        device = self.precision.device
-        if batch[0].tokens is None:
-            mels = [item.mel.t() for item in batch if item.mel is not None]
-            padded = pad_sequence(mels, batch_first=True).transpose(1, 2)
-            wave = None
-            if isinstance(self.network, TextToWave):  # which speaks texts; of others nothing is said
-                wave = torch.zeros(len(mels), padded.size(2) * self.audio.hop_length)
-            return MelOutput(padded.to(device), torch.tensor([len(one) for one in mels]), wave=wave)
-        rows, n_symbols = list(batch), max(item.length for item in batch)
-        if self.shapes is not None:
-            rows += [batch[-1]] * (self.shapes.rows(len(batch)) - len(batch))
-            n_symbols = self.shapes.symbols(n_symbols)
-        lengths = torch.tensor([item.length for item in rows], device=device)
-        given: dict[str, Any] = {name: _pad_column(name, rows, n_symbols, device) for name in ("tokens", *GIVEN)}
+    def generate(self, batch: Sequence[SynthesisInput]) -> list[SynthesisResult]:
+        """The utterances' mels, without sound; raises InputError if a mel is not finite; names the phrase."""
+        seconds = list[float]()
+        output = self._given_mels(batch) if batch[0].tokens is None else self._run_network(batch, seconds)
+        mels, lengths = output.mel.float().cpu(), output.lengths.tolist()
+        results = []
+        for row, item in enumerate(batch):
+            mel = mels[row, :, : lengths[row]]
+            _check_finite(mel, "mel-spectrogram", item.phrase, path=self.path)
+            is_cut = output.finished is not None and not output.finished[row]
+            time = sum(seconds) / len(batch) if seconds else None
+            results.append(SynthesisResult(item, mel, None, output, row, is_cut=is_cut, generator_seconds=time))
+        return results
+
+    def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
+        """The sound of an utterance whose mel is made, in pieces (T_i,) float32 on the CPU, as soon as they are there.
+
+        The silence before and after it is in pieces of up to a second. Raises InputError if the sound is not finite;
+        names the phrase.
+        """
+        factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
+        lead, pause = (torch.zeros(n * self.audio.hop_length) for n in silences(result.item, self.audio))
+        yield from lead.split(self.audio.sampling_rate) if len(lead) else ()
+        for piece in self._sound_of(result):
+            end = start + len(piece)
+            _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
+            yield piece if factors is None else piece * factors[start:end]
+            start = end
+        yield from pause.split(self.audio.sampling_rate) if len(pause) else ()
+
+    def stream(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
+        """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
+        for item in items:
+            (result,) = self.generate([item])
+            warn_of_cuts([result])
+            yield from self.pieces(result)
+
+    def _sound_of(self, result: SynthesisResult) -> Iterator[Tensor]:
+        """The sound of a mel in pieces; in one where the network has made it."""
+        if result.output is not None and result.output.wave is not None:
+            return iter([result.output.wave[result.row, : result.mel.size(1) * self.audio.hop_length].cpu()])
+        assert self.vocoder is not None, "sound needs a vocoder"
+        return self.vocoder.stream(result.mel.to(self.precision.device))
+
+    def _given_mels(self, batch: Sequence[SynthesisInput]) -> MelOutput:
+        """The mels that the utterances come with, (B, n_mels, F) on the device."""
+        mels = [item.mel.t() for item in batch if item.mel is not None]
+        padded, wave = pad_sequence(mels, batch_first=True).transpose(1, 2), None
+        if isinstance(self.network, TextToWave):  # which speaks texts; of others nothing is said
+            wave = torch.zeros(len(mels), padded.size(2) * self.audio.hop_length)
+        lengths = torch.tensor([len(one) for one in mels])
+        return MelOutput(padded.to(self.precision.device), lengths, wave=wave)
+
+    def _run_network(self, batch: Sequence[SynthesisInput], seconds: list[float]) -> MelOutput:
+        """Mels (B, n_mels, F) on the device, generated; the time that this takes is added to ``seconds``."""
+        assert self.network is not None, "utterances with tokens need a network"
+        device, n_symbols = self.precision.device, max(item.length for item in batch)
+        if self.has_graphs:
+            n_symbols += -n_symbols % SYMBOL_STEP
+        given: dict[str, Any] = {name: _pad_column(name, batch, n_symbols, device) for name in ("tokens", *GIVEN)}
         tokens = given.pop("tokens")
-        assert tokens is not None and self.network is not None, "utterances with tokens need a network"
+        lengths = torch.tensor([item.length for item in batch], device=device)
         controls = replace(
             self.controls,
-            speaker=torch.tensor([item.speaker for item in rows], device=device),
-            frame_step=1 if self.shapes is None else self.shapes.frame_step,
+            speaker=torch.tensor([item.speaker for item in batch], device=device),
+            frame_step=FRAME_STEP if self.has_graphs else 1,
             **given,
         )
-        controls = with_styles(controls, [item.styles for item in rows], n_symbols=n_symbols, device=device)
+        if any(item.styles for item in batch):
+            controls = with_styles(controls, [item.styles for item in batch], n_symbols=n_symbols, device=device)
         with timed(device, seconds), self.precision.autocast():
             output = self.network.infer(tokens, lengths, controls)
         if isinstance(output, MelOutput):
@@ -216,7 +168,7 @@ class Synthesizer:
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
-    """A column of a batch, padded to (B, n_symbols, ...); None if its utterances don't have it."""
+    """Pad a column of a batch to (B, n_symbols, ...); None if its utterances don't have it."""
     given = [value for item in batch if (value := getattr(item, name)) is not None]
     if not given:
         return None
@@ -224,11 +176,10 @@ def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, devi
     return pad_sequence([*given, longest], batch_first=True)[:-1].to(device)
 
 
-def warn_of_failures(results: Sequence[SynthesisResult]) -> None:
-    """Print a warning for each phrase that was cut or not spoken."""
-    failed = {one.item.phrase: one for one in reversed(results) if one.failure}  # the first of a phrase
-    for one in reversed(failed.values()):
-        print(f"warning: {one.describe_failure()}", file=sys.stderr)
+def warn_of_cuts(results: Sequence[SynthesisResult]) -> None:
+    """Print a warning for each phrase that the voice did not end."""
+    for line in {one.item.phrase: one.cut_warning for one in results if one.is_cut}.values():
+        print(line, file=sys.stderr)
 
 
 def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None) -> None:
@@ -239,24 +190,17 @@ def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None)
         )
 
 
-def changes_prosody(style: Style) -> bool:
-    """Whether the style changes the predicted pace or pitch."""
-    return any((getattr(style, name) or 0.0) != value for name, value in _PREDICTED.items())
-
-
 def with_styles(
     controls: Controls, styles: Sequence[Sequence[Style] | None], *, n_symbols: int, device: torch.device
 ) -> Controls:
-    """The controls of a batch with the styles of each utterance's symbols; None: all are said as predicted."""
-    if not any(styles):
-        return controls
+    """Add the styles of each utterance's symbols to the controls; None: as predicted."""
     values, before = {}, controls.pitch_transform
-    for name, predicted in _PREDICTED.items():
+    for name, predicted in PREDICTED.items():
         rows = [[float(getattr(style, name) or 0.0) for style in row or ()] for row in styles]
         values[name] = torch.tensor([row + [predicted] * (n_symbols - len(row)) for row in rows], device=device)
 
     def transform(pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-        """As the styles say, after the controls' own transformation."""
+        """Apply the controls' own transformation, then the styles."""
         if not bool((std > 0).all()):
             raise InputError(
                 "the voice's checkpoint holds no pitch statistics to change pitch by; give --pitch-mean-std-file"
@@ -269,5 +213,5 @@ def with_styles(
         hz = (center + (hz - middle) * values["pitch_range"]) * values["pitch"] + values["pitch_shift"]
         return torch.where(mask, (hz.clamp(min=LOWEST_PITCH) - mean) / std, pitch)
 
-    has_pitch = any(bool((values[name] != _PREDICTED[name]).any()) for name in values if name != "rate")
+    has_pitch = any(bool((values[name] != PREDICTED[name]).any()) for name in values if name != "rate")
     return replace(controls, pace=controls.pace * values["rate"], pitch_transform=transform if has_pitch else before)

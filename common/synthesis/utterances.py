@@ -8,22 +8,16 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from common.audio.options import SETTINGS
-from common.audio.pitch import PITCH_LIMITS
 from common.config import AudioConfig
 from common.data.features import load_fractions
 from common.errors import InputError
 from common.text.prosody import Style
 from common.text.words import Word
 
-SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
-# What can go wrong with an utterance, for summaries
-CUT = "cut, as the voice did not end them"
-NOT_SPOKEN = f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each"
 GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 # (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
 PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -93,15 +87,6 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class SymbolMark:
-    """A name for a place in the sound: where a symbol begins (or, one after the last, ends), and seconds from there."""
-
-    name: str
-    symbol: int
-    offset: float = 0.0  # s, in the silence before or after the utterance
-
-
-@dataclass(frozen=True)
 class SynthesisInput:
     """An utterance as the networks take it, on the CPU; a phrase is one utterance or several."""
 
@@ -109,7 +94,6 @@ class SynthesisInput:
     tokens: Tensor | None = None  # (L,) int64, or phonological features (L, C); None: the mel is given
     symbols: tuple[str, ...] = ()  # names of the tokens
     mel: Tensor | None = None  # (n_mels, F)
-    frame_pitch: Tensor | None = None  # (F,) Hz of a given mel's frames, 0 where unvoiced, for the vocoder
     pitch: Tensor | None = None  # (L,) normalised, to speak with instead of the predicted pitch
     pitch_hz: Tensor | None = None  # (L,) float64 Hz, 0 where unvoiced; the same in another unit
     durations: Tensor | None = None  # (L,) frames, to speak with instead of the predicted ones
@@ -121,9 +105,7 @@ class SynthesisInput:
     reading: str = ""  # the same in words, as the cleaners wrote it out
     find_words: Callable[[], tuple[Word, ...]] = tuple  # the words, with their symbols; slow, so called on demand
     dropped: Counter[str] = field(default_factory=Counter)  # symbols of its text that the voice lacks
-    is_cut: bool = False  # whether it is a part of a sentence that is too long for the voice
     lacks_style: bool = False  # whether its text asks for a pace or pitch that the voice cannot change
-    marks: tuple[SymbolMark, ...] = ()
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
     part: int = 0  # its place in the phrase
@@ -145,7 +127,7 @@ class SynthesisInput:
     @property
     def given(self) -> tuple[str, ...]:
         """Names of the given values that replace predicted ones; all utterances of a batch have the same."""
-        return tuple(name for name in (*GIVEN, "frame_pitch", "mel") if getattr(self, name) is not None)
+        return tuple(name for name in (*GIVEN, "mel") if getattr(self, name) is not None)
 
 
 def dropped_symbols(items: Sequence[SynthesisInput]) -> Counter[str]:
@@ -160,7 +142,7 @@ def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
 
 
 def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
-    """The values (length,) float32 of a file, one for ``each`` symbol or frame.
+    """Load the values (length,) float32 of a file, one for ``each`` symbol or frame.
 
     Raises InputError if the file is missing or broken, or of another length; names ``where``.
     """
@@ -179,17 +161,15 @@ class SynthesisResult:
     wave: Tensor | None = None  # float32 in about [-1, 1], with silence around it; None without a vocoder, or so far
     output: MelOutput | None = None  # of the batch with this utterance, on the generator's device; None: a given mel
     row: int = 0  # the utterance's in it
-    failure: str = ""  # `CUT` or `NOT_SPOKEN`
+    is_cut: bool = False  # whether the voice did not end it and was stopped
     generator_seconds: float | None = None  # its share of the time of its batch; None: a given mel
     vocoder_seconds: float | None = None  # the same; None: no sound is made
 
-    def describe_failure(self) -> str:
-        """One line that says what went wrong, for a warning."""
-        n_frames = self.mel.size(1)
-        what = f"did not end it; cut after {n_frames} frames (--max-decoder-steps)"
-        if self.failure == NOT_SPOKEN:
-            what = f"did not speak it: {n_frames} frame{'s' * (n_frames > 1)} for {self.item.length} symbols"
-        return f"{self.item.phrase.where} ({self.item.phrase.output}): the voice {what}"
+    @property
+    def cut_warning(self) -> str:
+        """One line for an utterance that ``is_cut``."""
+        phrase, done = self.item.phrase, f"cut after {self.mel.size(1)} frames (--max-decoder-steps)"
+        return f"warning: {phrase.where} ({phrase.output}): the voice did not end it; {done}"
 
     def frames_of_symbols(self) -> Tensor | None:
         """Whole frames of each symbol (L,) int64 on the CPU; None of a given mel, or where the model cannot tell.
@@ -205,23 +185,6 @@ class SynthesisResult:
             return None
         weights = output.alignments[self.row, : self.mel.size(1), : len(tokens)].cpu()
         return torch.bincount(weights.argmax(1).cummax(0).values, minlength=len(tokens))
-
-    def pitch_of_frames(self) -> Tensor:
-        """The pitch that its symbols were said with, in Hz of each frame (F,), within `PITCH_LIMITS`: the logarithm is
-        interpolated between the centers of symbols that have one.
-
-        Raises InputError if no symbol has a pitch in Hz.
-        """
-        if self.item.tokens is None:  # silence
-            return torch.full((self.mel.size(1),), PITCH_LIMITS[0])
-        frames, pitch = self.frames_of_symbols(), self.of_symbols("pitch_hz")
-        if frames is None or pitch is None or not (has_pitch := (frames > 0) & (pitch > 0)).any():
-            raise InputError(
-                f"{self.item.phrase.where}: --vocoder-pitch voice: the voice gives no pitch in Hz; leave it out"
-            )
-        centers = (frames.cumsum(0) - (frames + 1) / 2)[has_pitch]
-        log_pitch = pitch[has_pitch].clamp(*PITCH_LIMITS).log()
-        return torch.from_numpy(np.exp(np.interp(np.arange(self.mel.size(1)), centers, log_pitch))).float()
 
     def of_symbols(self, name: str) -> Tensor | None:
         """A field (B, L) of the generator's output, of this utterance's symbols (L,) on the CPU."""
@@ -264,17 +227,14 @@ def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tens
 def join_silence(items: Sequence[SynthesisInput]) -> list[SynthesisInput]:
     """A text's utterances, where silence alone is added to the one before it, or at the beginning to the next."""
     joined: list[SynthesisInput] = []
-    lead, early, dropped = 0.0, list[SymbolMark](), Counter[str]()  # of silence before the first utterance
+    lead, dropped = 0.0, Counter[str]()  # of silence before the first utterance
     for item in items:
         if item.tokens is not None:
-            marks = tuple(SymbolMark(one.name, 0, one.offset - lead) for one in early) + item.marks
-            joined.append(replace(item, lead=item.lead + lead, marks=marks, dropped=dropped + item.dropped))
-            lead, early, dropped = 0.0, [], Counter()
+            joined.append(replace(item, lead=item.lead + lead, dropped=dropped + item.dropped))
+            lead, dropped = 0.0, Counter()
         elif joined:
             last = joined[-1]
-            marks = last.marks + tuple(SymbolMark(one.name, last.length, last.pause) for one in item.marks)
-            joined[-1] = replace(last, pause=last.pause + item.pause, marks=marks, dropped=last.dropped + item.dropped)
+            joined[-1] = replace(last, pause=last.pause + item.pause, dropped=last.dropped + item.dropped)
         else:
-            early += [SymbolMark(one.name, 0, lead) for one in item.marks]
             lead, dropped = lead + item.pause, dropped + item.dropped
     return joined

@@ -1,11 +1,12 @@
 """From mel-spectrograms to sound: Griffin-Lim, neural vocoders, and the check that a vocoder fits its mels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio.denoiser import BIAS_FRAMES, Denoiser
@@ -13,8 +14,7 @@ from common.audio.mel import griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
-from common.synthesis.acceleration import GRAPH_SHAPES, Infer, PaddedShapes, padded_inference
-from common.synthesis.cuda_graphs import GraphRecorder
+from common.synthesis.cuda_graphs import FRAME_STEP, GraphRecorder
 from common.synthesis.networks import MelToWave, VocoderSettings
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
 
@@ -25,24 +25,23 @@ LONGEST_PIECE = 512  # frames, 6 s; longer pieces need more memory and save litt
 
 @dataclass(frozen=True)
 class GriffinLimVocoder:
-    """Griffin-Lim, one utterance at a time on the CPU, from seeded initial phases; used as `NetworkVocoder` is."""
+    """Griffin-Lim with seeded initial phases, one utterance at a time; used like `NetworkVocoder`."""
 
     audio: AudioConfig
     seed: int
     n_iter: int = GRIFFIN_LIM_ITERATIONS
     name: str = "griffin_lim"
     max_batch: int | None = 1
-    takes_pitch: bool = False
     path: Path | None = None
 
-    def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
+    def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
         """mel (B, n_mels, F), lengths B frames -> each utterance's wave (lengths[i] * hop,) float32 on the CPU."""
         return [
             griffin_lim(one[:, :length], self.audio, n_iter=self.n_iter, seed=self.seed)
             for one, length in zip(mel.float().cpu(), lengths)
         ]
 
-    def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
+    def stream(self, mel: Tensor) -> Iterator[Tensor]:
         """mel (n_mels, F) -> the wave in one piece, as every iteration changes all of the sound."""
         yield from self.speak(mel[None], [mel.size(1)])
 
@@ -76,19 +75,14 @@ class NetworkVocoder:
     path: Path | None = None  # of the checkpoint, for errors
     denoising_strength: float = 0.0  # 0: no denoiser
     settings: VocoderSettings = VocoderSettings()
-    takes_pitch: bool = False  # it can be told the ``pitch`` (B, F) of frames in Hz, and ``voicing`` (B, F), 0 to 1
     graph_recorder: GraphRecorder | None = None  # None: no CUDA graphs
-    shapes: PaddedShapes | None = None  # that mels are padded to, but for later pieces of a positional sound
 
     def __post_init__(self) -> None:
         # Utterances that are worth giving it at once; None: any number
         self.max_batch = 1 if self.device.type == "cpu" else None
-        self._run: Infer = self._infer
-        shapes = self.shapes
+        self._run: Callable[[Tensor, Tensor | None], Tensor] = self._infer
         if self.graph_recorder is not None:
-            self._run, shapes = self.graph_recorder.by_shape(self._infer), shapes or GRAPH_SHAPES
-        if shapes is not None:
-            self._run = padded_inference(self._run, shapes)
+            self._recorded, self._run = self.graph_recorder.by_shape(self._infer), self._infer_padded
         self._denoiser = None
         if self.denoising_strength > 0:
             zeros = torch.zeros(1, self.audio.n_mels, BIAS_FRAMES, device=self.device)
@@ -97,46 +91,45 @@ class NetworkVocoder:
                 self._denoiser = Denoiser(noise, self.audio, strength=self.denoising_strength)
 
     @torch.inference_mode()
-    def speak(self, mel: Tensor, lengths: Sequence[int], **pitch: Tensor) -> list[Tensor]:
+    def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
         """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32.
 
-        An utterance's wave does not depend on the rest of its batch. Without ``voicing`` it comes from the mel.
+        An utterance's wave does not depend on the rest of its batch.
         """
         hop = self.audio.hop_length
         frames = torch.tensor(lengths, device=mel.device) if min(lengths) < mel.size(2) else None
-        waves = (self._infer if pitch else self._run)(mel.contiguous(), frames, **pitch)
+        waves = self._run(mel.contiguous(), frames)
         if self._denoiser is not None:
             waves = self._denoiser(waves, None if frames is None else frames * hop)
         return [wave[: length * hop] for wave, length in zip(waves, lengths)]
 
     @torch.inference_mode()
-    def stream(self, mel: Tensor, **pitch: Tensor) -> Iterator[Tensor]:
-        """mel (n_mels, F) -> pieces (T_i,) float32 on the CPU, together the wave of `speak`; each computed on demand in
-        memory that its length bounds.
+    def stream(self, mel: Tensor) -> Iterator[Tensor]:
+        """mel (n_mels, F) -> pieces (T_i,) float32 on the CPU, together the wave of `speak`.
+
+        Each is computed on demand, in memory that doesn't grow with the mel. A network without
+        `VocoderSettings.context` makes one piece.
         """
-        n_frames, hop = mel.size(1), self.audio.hop_length
-        context = n_frames if self.settings.context is None else self.settings.context
-        context += self.settings.windows * -(-self.audio.filter_length // hop)
+        n_frames, hop, context = mel.size(1), self.audio.hop_length, self.settings.context
+        context = n_frames if context is None else context
         context += 0 if self._denoiser is None else self._denoiser.context
-        whole = pitch
-        if self.settings.tracked:
-            whole = pitch | {"track": self.network.track(mel[None].to(self.device), **pitch)}
         for start, end in plan_pieces(n_frames, context=context):
-            first, last = max(start - context, 0), end + context
-            read = mel[None, :, first:last].to(self.device).contiguous()
-            # CUDA graphs are recorded with the noise of an utterance's beginning. Where the noise depends on the
-            # position, later pieces run without graphs.
-            if whole or (self.settings.positional and first > 0):
-                cut = {name: values[..., first:last] for name, values in whole.items()}
-                wave = self._infer(read, None, first_frame=first, **cut)
-            else:
-                wave = self._run(read, None)
+            first = max(start - context, 0)
+            wave = self._run(mel[None, :, first : end + context].to(self.device).contiguous(), None)
             wave = wave if self._denoiser is None else self._denoiser(wave)
             yield wave[0, (start - first) * hop : (end - first) * hop].cpu()
 
     def _infer(self, mel: Tensor, lengths: Tensor | None, **further: Any) -> Tensor:
         with self.autocast():
             return self.network.infer(mel, lengths, **{**self.settings.infer, **further}).float()
+
+    def _infer_padded(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
+        """As `_infer`, by a recorded graph of a padded mel."""
+        n_frames = mel.size(2)
+        if lengths is None:
+            lengths = torch.full((len(mel),), n_frames, device=mel.device)
+        wave = self._recorded(F.pad(mel, (0, -n_frames % FRAME_STEP)), lengths)
+        return wave[:, : n_frames * self.audio.hop_length]
 
 
 Vocoder = GriffinLimVocoder | NetworkVocoder
@@ -152,12 +145,12 @@ class AudioContract:
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
     def unrecorded(self, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> list[str]:
-        """Fields that differ, but that one of the two does not record."""
+        """Return the fields that differ, but that one of the two doesn't record."""
         open_fields = dict.fromkeys((*self.assumed, *assumed))
         return [name for name in open_fields if getattr(audio, name) != getattr(self.audio, name)]
 
     def differences(self, audio: AudioConfig, *, owner: str = "", assumed: tuple[str, ...] = ()) -> list[str]:
-        """A line for each field in which mels of another description, the ``owner``'s, differ and may not."""
+        """Return a line for each field in which the mels of ``owner`` differ and may not."""
         ignored = (*self.assumed, *assumed, *self.accepted)
         expected = replace(self.audio, **{name: getattr(audio, name) for name in ignored})
         return differences(audio, expected, names=(owner, self.owner))

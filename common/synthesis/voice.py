@@ -4,7 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,32 +14,24 @@ from torch import Tensor
 from common.audio.mel import SILENT_MEL
 from common.config import AudioConfig
 from common.data.filelist import SPEAKER_NUMBER
-from common.errors import InputError, check_choice, shown
+from common.errors import InputError, shown
 from common.registry import ModelSpec
-from common.synthesis.options import VOCODER_PITCHES
 from common.synthesis.speech import Prosody, Speech, SymbolProsody, UtteranceProsody
-from common.synthesis.synthesizer import Synthesizer, changes_prosody, warn_of_failures
-from common.synthesis.utterances import (
-    SHORTEST_SPEECH,
-    Phrase,
-    SymbolMark,
-    SynthesisInput,
-    SynthesisResult,
-    dropped_symbols,
-    join_silence,
-    load_row,
-)
+from common.synthesis.synthesizer import PREDICTED, Synthesizer, warn_of_cuts
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, join_silence, load_row
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.front_end import EmptyTextError, TextFrontEnd
 from common.text.markdown import read_text
-from common.text.prosody import LIMITS, NEUTRAL, Style, combined
+from common.text.prosody import LIMITS, Style, combined
 from common.text.sentences import SENTENCE, TextUtterance, cut_early, split_utterances
 from common.text.ssml import Span
 from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.text.words import Word
 
+_SILENT_FRAMES = 3  # of a text of which nothing is said
 SHORTEST_PART = 40  # characters of a part of a sentence that is too long
 _SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # of the characters that the symbols are expected of, until all parts fit
+_LIMITS = [LIMITS[name] for name in ("rate", "pitch", "volume")]  # as of SSML
 LONGEST_PHRASE = 400  # characters of a list's phrase that is spoken at once; longer ones are, sentence by sentence
 
 
@@ -59,11 +51,6 @@ class Voice:
     def __post_init__(self) -> None:
         if self.speaker is not None:
             self.speaker_id(self.speaker, "--speaker")
-        check_choice("vocoder_pitch", self.synthesizer.vocoder_pitch, VOCODER_PITCHES)
-        vocoder = self.synthesizer.vocoder
-        if self.synthesizer.vocoder_pitch == "voice" and vocoder is not None and not self.can_tell_pitch:
-            why = f"{vocoder.name} takes no" if self.shapes_prosody else f"{self.spec.name} predicts no"
-            raise InputError(f"vocoder_pitch: {why} pitch, so it cannot be the voice's")
 
     @property
     def audio(self) -> AudioConfig:
@@ -75,29 +62,23 @@ class Voice:
         """The sampling rate of its sound, in Hz."""
         return self.audio.sampling_rate
 
-    @property
+    @cached_property
     def speakers(self) -> tuple[str, ...]:
         """Names of its speakers by their ids, or their numbers."""
         return self.front_end.config.speakers or tuple(map(str, range(self.n_speakers)))
 
-    @property
-    def phrase_columns(self) -> tuple[str, ...]:
-        """Columns of a list of phrases that it reads besides the text."""
-        return self.spec.phrase_columns
-
-    @property
+    @cached_property
     def shapes_prosody(self) -> bool:
         """Whether pace, pitch and energy of single symbols can be set."""
-        return {"pitch", "duration"} <= set(self.phrase_columns)
+        return {"pitch", "duration"} <= set(self.spec.phrase_columns)
 
-    @property
-    def can_tell_pitch(self) -> bool:
-        """Whether its vocoder can be told the pitch of its symbols."""
-        vocoder = self.synthesizer.vocoder
-        return self.shapes_prosody and vocoder is not None and vocoder.takes_pitch
+    @cached_property
+    def _reads_text(self) -> bool:
+        """Whether what it reads is text, not phones that stand for themselves."""
+        return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
 
     def with_synthesizer(self, **changes: Any) -> "Voice":
-        """The voice with other values of its `Synthesizer`; raises InputError where it can't speak so."""
+        """Return the voice with other values of its `Synthesizer`."""
         return replace(self, synthesizer=replace(self.synthesizer, **changes))
 
     def speak(
@@ -115,70 +96,69 @@ class Voice:
         multiply what the text's SSML says. ``speaker`` is a name or number of `speakers`. Raises InputError if the
         text, a value or the speaker cannot be spoken; says why.
         """
-        items = self._planned(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker)
-        parts = [result for item in items for result in self.synthesizer.synthesize([item])]
-        warn_of_failures(parts)
-        return self.join(parts)
-
-    def _planned(
-        self, text: str | Prosody, *, pace: float = 1.0, speaker: str | int | None = None, **factors: float
-    ) -> list[SynthesisInput]:
-        """Plan a text by the arguments of `speak`, and print warnings."""
-        items = self.plan(text, style=Style(rate=pace, speaker=None if speaker is None else str(speaker), **factors))
+        items = self.plan(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker)
         self.warn_of_losses(items)
-        return items
+        parts = [result for item in items for result in self.synthesizer.synthesize([item])]
+        warn_of_cuts(parts)
+        return self.join(parts)
 
     def stream(self, text: str | Prosody, **controls: Any) -> Iterator[Tensor]:
         """Speak a text in pieces (T_i,) float32 on the CPU, each as soon as it is made; ``controls`` are `speak`'s.
 
         Joined, they equal the wave of `speak` to 1e-5, unless `speak` scales its wave down to stay within full scale.
         """
-        return self.synthesizer.stream_inputs(self._planned(text, **controls))
+        items = self.plan(text, **controls)
+        self.warn_of_losses(items)
+        return self.synthesizer.stream(items)
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
         """The speech of the utterances of a text, in order, with what `prosody` needs."""
-        return Speech(tuple(parts), self.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody)
+        return Speech(
+            tuple(parts), self.synthesizer.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody
+        )
 
     def plan(
         self,
         text: str | Prosody,
         *,
-        style: Style = NEUTRAL,
+        pace: float = 1.0,
+        pitch: float = 1.0,
+        volume: float = 1.0,
+        speaker: str | int | None = None,
         phrase: Phrase | None = None,
         longest: int = 0,
         index: int = 0,
         whole: bool = False,
-        most: int = sys.maxsize,
     ) -> list[SynthesisInput]:
         """The utterances of a text, ready to be synthesized: quick, as no network runs.
 
-        ``style`` multiplies what the text says; sentences stand together up to ``longest`` characters, each alone at 0.
-        A sentence of more symbols than the voice was trained on is spoken in parts, unless it is to be ``whole`` or has
-        markup. A text of which nothing is said, emoji or dots, is a short silence; one of more than ``most`` symbols is
-        refused. Errors name the ``phrase``; its ``index`` in its list and ``phones_seed`` choose the words that become
-        phones. Raises InputError if the text cannot be spoken; says why.
+        The first arguments are those of `speak`. Sentences stand together up to ``longest`` characters, each alone at
+        0. A sentence of more symbols than the voice was trained on is spoken in parts, unless it is to be ``whole`` or
+        has markup. A text of which nothing is said, emoji or dots, is a short silence. Errors name the ``phrase``; its
+        ``index`` in its list and ``phones_seed`` choose the words that become phones. Raises InputError if the text
+        cannot be spoken; says why.
         """
         if phrase is None:
             where, words = ("text", text) if isinstance(text, str) else ("prosody", None)
             phrase = Phrase(where, PurePosixPath("speech.wav"), words)
-        for word, name in (("pace", "rate"), ("pitch", "pitch"), ("volume", "volume")):
-            (low, high), value = LIMITS[name], getattr(style, name)
+        for name, value, (low, high) in zip(("pace", "pitch", "volume"), (pace, pitch, volume), _LIMITS):
             if not low <= value <= high:
-                raise InputError(f"{phrase.where}: {word} {value}: expected a factor from {low:g} to {high:g}")
+                raise InputError(f"{phrase.where}: {name} {value}: expected a factor from {low:g} to {high:g}")
+        style = Style(rate=pace, pitch=pitch, volume=volume, speaker=None if speaker is None else str(speaker))
         if not isinstance(text, str):
             items = self._prosody_inputs(text, style=style, phrase=phrase)
+        elif not text.strip():
+            raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
         else:
-            if not text.strip():
-                raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
             draw = None if self.phones_seed is None else utterance_draws(seed=self.phones_seed, epoch=0, index=index)
-            make = partial(self._input, style=style, phrase=phrase, draw=draw)
-            made, n_symbols = list[SynthesisInput](), 0
-            for utterance in self._utterances(text, longest=longest, where=phrase.where):
-                parts = self._parts(utterance, make=make, whole=whole)
-                made, n_symbols = made + parts, n_symbols + sum(len(one.symbols) for one in parts)
-                if n_symbols > most:
-                    many = f"{n_symbols} symbols or more when it is written out"
-                    raise InputError(f"{phrase.where}: {many}; the limit is {most}")
+            encode = partial(self._encode, style=style, phrase=phrase, draw=draw)
+            utterances = [TextUtterance((Span(text),), pause=0.0)]  # phones that stand for themselves
+            if self._reads_text:
+                config = self.front_end.config
+                language = config.g2p_language if config.g2p is not None else "en"
+                spans = read_text(text, where=phrase.where, language=language, markdown=not self.plain)
+                utterances = split_utterances(spans, longest=longest)
+            made = [part for one in utterances for part in self._parts(one, encode=encode, whole=whole)]
             items = join_silence(made) or [self._silence(made, phrase=phrase)]
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
@@ -191,7 +171,7 @@ class Voice:
         return gap.join(symbols).replace(BOUNDARY, " ")
 
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
-        """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
+        """Encode a list's phrases, with their pitch and durations if given; print one warning for dropped symbols.
 
         A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances. Raises
         InputError for the first phrase that cannot be synthesized, by file and line.
@@ -204,8 +184,8 @@ class Voice:
             columns = {"pitch": phrase.pitch, "durations": phrase.duration} if self.shapes_prosody else {}
             given = [(name, dataset_path / path) for name, path in columns.items() if path is not None]
             longest = sys.maxsize if given else LONGEST_PHRASE
-            style = Style(speaker=phrase.speaker)
-            items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, index=index, whole=bool(given))
+            how: dict[str, Any] = {"speaker": phrase.speaker, "longest": longest, "index": index, "whole": bool(given)}
+            items = self.plan(phrase.text, phrase=phrase, **how)
             if given and len(items) > 1:
                 raise InputError(f"{where}: breaks in the text, and pitch or durations; give one of them")
             for item in items:
@@ -215,7 +195,7 @@ class Voice:
         return inputs
 
     def speaker_id(self, name: str, where: str) -> int:
-        """Id of a speaker's name or number; ``where`` says where it was written."""
+        """Return the id of a speaker's name or number; errors name ``where``."""
         names = self.front_end.config.speakers
         if name in names:
             return names.index(name)
@@ -225,22 +205,19 @@ class Voice:
         wanted = f"expected a number from 0 to {self.n_speakers - 1}{or_names}"
         raise InputError(f"{where}: speaker {shown(name)}, {wanted}")
 
-    def _utterances(self, text: str, *, longest: int, where: str) -> list[TextUtterance]:
-        """The utterances of a text; phones that stand for themselves are one."""
-        config = self.front_end.config
-        if not self._reads_text:
-            return [TextUtterance((Span(text),), pause=0.0)]
-        language = config.g2p_language if config.g2p is not None else "en"
-        items = read_text(text, where=where, language=language, markdown=not self.plain)
-        return split_utterances(items, longest=longest)
+    def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
+        """Print a warning of symbols that the voice lacks, and one if it cannot change pace and pitch as asked."""
+        if dropped := dropped_symbols(items):
+            self.front_end.warn_dropped(dropped)
+        if any(item.lacks_style for item in items):
+            print(f"warning: {self.spec.name} cannot change pace and pitch; they are left out", file=sys.stderr)
 
     def _parts(
-        self, utterance: TextUtterance, *, make: Callable[[TextUtterance], SynthesisInput], whole: bool
+        self, utterance: TextUtterance, *, encode: Callable[[TextUtterance], SynthesisInput], whole: bool
     ) -> list[SynthesisInput]:
-        """What ``make`` makes of an utterance, or of parts of it where that has more symbols than `longest`."""
-        items, most = [make(utterance)], self.longest
-        may_split = self._reads_text and utterance.is_plain and not whole
-        if most is None or not may_split or len(items[0].symbols) <= most:
+        """Encode an utterance, or parts of it if it has more symbols than `longest`."""
+        items, most = [encode(utterance)], self.longest
+        if most is None or len(items[0].symbols) <= most or whole or not (self._reads_text and utterance.is_plain):
             return items
         characters_a_symbol = len(utterance.spans[0].text) / items[0].length
         *early, rest = cut_early(utterance)
@@ -248,47 +225,36 @@ class Voice:
             n_characters = max(SHORTEST_PART, int(share * most * characters_a_symbol))
             parts = early + split_utterances(rest.spans, longest=n_characters, most=n_characters)
             parts[-1] = replace(parts[-1], pause=utterance.pause)
-            items = join_silence([make(part) for part in parts])
+            items = join_silence([encode(part) for part in parts])
             if max(item.length for item in items) <= most or n_characters == SHORTEST_PART:
                 break
-        return [replace(item, is_cut=True) for item in items] if len(items) > 1 else items
+        return items
 
-    def _input(
+    def _encode(
         self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> SynthesisInput:
-        """An utterance encoded; silence where nothing of it is said."""
-        silence = SynthesisInput(
-            phrase,
-            text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
-            marks=tuple(SymbolMark(name, 0) for _, name in utterance.marks),
-            pause=utterance.pause,
-        )
+        """Encode an utterance; it is silence if nothing of it is said."""
+        text = " ".join("".join(span.source or span.text for span in utterance.spans).split())
+        silence = SynthesisInput(phrase, text=text, pause=utterance.pause)
         if not utterance.spans:
             return silence
         try:
-            encoded, names = (
-                self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw),
-                self.front_end.symbols,
-            )
+            encoded = self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw)
         except EmptyTextError as error:
             return replace(silence, dropped=error.dropped)
-        if self._reads_text and not any(character.isalnum() for index in encoded.ids for character in names[index]):
+        symbols = tuple(self.front_end.symbols[index] for index in encoded.ids)
+        if self._reads_text and not any(character.isalnum() for symbol in symbols for character in symbol):
             return replace(silence, dropped=encoded.dropped)
         of_spans = [combined(style, span.style) for span in utterance.spans]
-        of_symbols = [of_spans[0]] * len(encoded.ids)
-        words = encoded.words if len(of_spans) > 1 or utterance.marks else ()
-        for word in words:  # spaces and punctuation have the style of the word before them
-            of_symbols[word.start :] = [of_spans[word.span]] * (len(encoded.ids) - word.start)
-        is_changed = any(map(changes_prosody, of_spans))
+        of_symbols = [of_spans[0]] * len(symbols)
+        for word in encoded.words if len(of_spans) > 1 else ():  # symbols between words have the style before them
+            of_symbols[word.start :] = [of_spans[word.span]] * (len(symbols) - word.start)
+        is_changed = any((getattr(one, name) or 0.0) != value for one in of_spans for name, value in PREDICTED.items())
         volume = torch.tensor([one.volume for one in of_symbols])
-        marks = []
-        for index, name in utterance.marks:  # before the first word of their span or a later one
-            later = [word.start for word in words if word.span >= index]
-            marks.append(SymbolMark(name, min(later, default=len(encoded.ids))))
         return replace(
             silence,
             tokens=self.front_end.inputs(encoded.ids),
-            symbols=tuple(names[index] for index in encoded.ids),
+            symbols=symbols,
             styles=tuple(of_symbols) if is_changed and self.shapes_prosody else None,
             lacks_style=is_changed and not self.shapes_prosody,
             volume=volume if bool((volume != 1).any()) else None,
@@ -296,11 +262,10 @@ class Voice:
             reading=encoded.reading,
             find_words=lambda: encoded.words,
             dropped=encoded.dropped,
-            marks=tuple(marks),
         )
 
     def _silence(self, items: Sequence[SynthesisInput], *, phrase: Phrase) -> SynthesisInput:
-        """What a text is of which nothing is said: its breaks, or the pause of a sentence.
+        """Return the silence of a text of which nothing is said: its breaks, or the pause of a sentence.
 
         Raises InputError if it has letters or digits.
         """
@@ -310,31 +275,12 @@ class Voice:
             raise InputError(f"{phrase.where}: text {shown(text)}: {left}")
         return SynthesisInput(
             phrase,
-            mel=torch.full((self.audio.n_mels, SHORTEST_SPEECH), SILENT_MEL),
+            mel=torch.full((self.audio.n_mels, _SILENT_FRAMES), SILENT_MEL),
             volume=torch.zeros(1),
             text=text,
             dropped=dropped_symbols(items),
-            marks=tuple(mark for item in items for mark in item.marks),
             pause=sum(item.pause for item in items) or SENTENCE,
         )
-
-    @property
-    def _reads_text(self) -> bool:
-        """Whether what it reads is text, not phones that stand for themselves."""
-        return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
-
-    def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
-        """Print a warning of symbols that the voice lacks, and `warn_of_changes`."""
-        self.front_end.warn_dropped(dropped_symbols(items))
-        self.warn_of_changes(items)
-
-    def warn_of_changes(self, items: Sequence[SynthesisInput]) -> None:
-        """Print a note if sentences are split, and a warning if styles are ignored."""
-        if any(item.is_cut for item in items):
-            trained = f"sentences of more than {self.longest} symbols, the longest that this voice was trained on"
-            print(f"note: {trained}, are spoken in parts; --no-split-sentences speaks them whole", file=sys.stderr)
-        if any(item.lacks_style for item in items):
-            print(f"warning: {self.spec.name} cannot change pace and pitch; they are left out", file=sys.stderr)
 
     def _prosody_inputs(self, table: Prosody, *, style: Style, phrase: Phrase) -> list[SynthesisInput]:
         """The utterances of a table, whose values ``style`` multiplies.

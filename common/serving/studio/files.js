@@ -1,12 +1,12 @@
-// In and out: sound, edits, SSML and recordings.
+// In and out: sound, edits and SSML.
 
 import { $, make } from "./dom.js";
 import { clearError, fail, say } from "./messages.js";
 import { askFile } from "./server.js";
 import { joinClips, writeWav } from "./sound.js";
-import { sayLike, speakChanges, speakNew, whileBusy } from "./speaking.js";
+import { speakChanges, speakNew, whileBusy } from "./speaking.js";
 import { writeSsml } from "./ssml.js";
-import { clipsOf, render, shownTable, state, voiceOf } from "./studio.js";
+import { clipsOf, render, shownTable, state } from "./studio.js";
 import { readTable } from "./table.js";
 
 function download(blob, ending) {
@@ -41,7 +41,9 @@ export async function downloadSound() {
 export const downloadJson = () =>
   download(new Blob([`${JSON.stringify(shownTable(), null, 1)}\n`], { type: "application/json" }), "prosody.json");
 
-async function loadJson(file) {
+// A file of edits that was chosen or dropped.
+export async function openEdits(file) {
+  clearError();
   let table;
   try {
     table = readTable(await file.text(), file.name);
@@ -51,14 +53,6 @@ async function loadJson(file) {
   const text = table.utterances.map((one) => one.text).join(" ");
   $("text").value = text;
   await speakNew({ prosody: table }, { text, said: file.name });
-}
-
-// A file that was chosen or dropped: edits, or a recording of the text.
-export function openFile(file) {
-  clearError();
-  if (/\.json$/i.test(file.name)) loadJson(file);
-  else if (voiceOf($("voice").value)?.shapes_prosody) sayLike(file);
-  else fail(`${file.name}: this voice cannot say a text like a recording`);
 }
 
 export async function copySsml() {

@@ -2,7 +2,7 @@
 
 import { $, fillSelect, make } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
-import { copySsml, downloadJson, downloadSound, openFile } from "./files.js";
+import { copySsml, downloadJson, downloadSound, openEdits } from "./files.js";
 import { Handles } from "./handles.js";
 import { clearError, say } from "./messages.js";
 import { forgetSession, keepText, restoreText, SESSION_KEY, stored, unpackSession } from "./session.js";
@@ -13,7 +13,6 @@ import {
   edits,
   keepSession,
   picture,
-  player,
   redo,
   render,
   select,
@@ -46,7 +45,6 @@ function restoreSession() {
   takes.all = served.map((take) => ({ ...take, key: takeKey(take.version) }));
   takes.count = kept.count;
   takes.render();
-  if (!$("vocoder-pitch-field").hidden) $("vocoder-pitch").value = kept.heard;
   if (!isServed(kept.version)) return;
   showVersion(kept.version);
   say("As you left it. Its sound is made again when you listen.");
@@ -71,7 +69,6 @@ async function loadVoices() {
 function showVoice() {
   const voice = voiceOf($("voice").value);
   $("voice-line").textContent = voice ? `${voice.name} (${voice.model}) speaks; ${voice.vocoder} makes the sound.` : "";
-  $("say-like").hidden = !voice?.shapes_prosody;
   const examples = EXAMPLES[voice?.language.split("-")[0]] ?? [];
   $("examples").hidden = examples.length === 0;
   $("examples").replaceChildren(
@@ -92,17 +89,6 @@ function showVoice() {
     $("speaker").value,
   );
   $("speaker-field").hidden = speakers.length < 2;
-  const pitch = voice?.vocoder_pitch;
-  $("vocoder-pitch-field").hidden = !pitch;
-  $("vocoder-pitch").value = pitch ?? "mel";
-}
-
-// What was spoken with the other pitch is to be spoken again.
-function changeVocoderPitch() {
-  state.request?.abort();
-  player.pause();
-  keepSession();
-  render();
 }
 
 // ---- colors: as the system has them, light, or dark
@@ -159,7 +145,6 @@ const CLICKS = {
   "save-sound": downloadSound,
   "save-json": downloadJson,
   "load-json": () => $("file").click(),
-  "say-like": () => $("recording").click(),
   ...Object.fromEntries(GRAINS.map((grain) => [`grain-${grain}`, () => setGrain(grain)])),
   stop: () => state.request?.abort(),
   "close-error": clearError,
@@ -171,24 +156,21 @@ for (const [id, act] of Object.entries(CLICKS)) $(id).addEventListener("click", 
 document.addEventListener("keydown", pressAnywhere);
 $("voice").addEventListener("change", showVoice);
 $("text").addEventListener("input", keepText);
-$("vocoder-pitch").addEventListener("change", changeVocoderPitch);
 $("theme").addEventListener("change", (event) => setTheme(event.target.value));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => picture.recolor());
 
-for (const id of ["file", "recording"]) {
-  $(id).addEventListener("change", (event) => {
-    const [file] = event.target.files;
-    event.target.value = "";
-    if (file) openFile(file);
-  });
-}
+$("file").addEventListener("change", (event) => {
+  const [file] = event.target.files;
+  event.target.value = "";
+  if (file) openEdits(file);
+});
 
 for (const name of ["dragover", "drop", "dragleave"]) {
   document.addEventListener(name, (event) => {
     if (![...(event.dataTransfer?.types ?? [])].includes("Files")) return;
     event.preventDefault();
     $("drop").hidden = name !== "dragover";
-    if (name === "drop" && event.dataTransfer.files[0]) openFile(event.dataTransfer.files[0]);
+    if (name === "drop" && event.dataTransfer.files[0]) openEdits(event.dataTransfer.files[0]);
   });
 }
 

@@ -1,6 +1,5 @@
 // What the page asks of the server. Addresses are relative, so that it works behind a proxy's path as well.
 
-import { $ } from "./dom.js";
 
 class ServerError extends Error {
   constructor(message, status) {
@@ -68,16 +67,14 @@ export const askVoices = async () => (await ask("v1/voices")).data;
 // What will be said of a text: {utterances: [{words, phones}], warning}.
 export const askReading = async (fields) => (await open("v1/audio/speech", { body: { ...fields, show: true } })).json();
 
-const ownPitch = () => ($("vocoder-pitch-field").hidden ? {} : { vocoder_pitch: $("vocoder-pitch").value });
-
 // A text or a table as a file.
 export const askFile = async (fields, signal) =>
-  (await open("v1/audio/speech", { body: { ...fields, ...ownPitch() }, signal })).blob();
+  (await open("v1/audio/speech", { body: fields, signal })).blob();
 
 // Speaks a text or a table: each utterance as it is made, with its sound, mel, words and prosody.
 export async function* askSpeech(fields, signal) {
   const form = { response_format: "wav", timings: true, stream_format: "sse" };
-  const response = await open("v1/audio/speech", { body: { ...fields, ...ownPitch(), ...form }, signal });
+  const response = await open("v1/audio/speech", { body: { ...fields, ...form }, signal });
   let isWhole = false;
   for await (const event of eventsOf(response)) {
     if (event.type === "error") throw new ServerError(event.error.message, 500);

@@ -44,8 +44,7 @@ function packSession({ version, undo, redo, takes, count }) {
     .filter((take) => take.version.shaped)
     .map(({ title, detail, version }) => ({ title, detail, version: pack(version) }));
   const histories = { undo: kept(undo), redo: kept(redo) };
-  const heard = $("vocoder-pitch").value;
-  return JSON.stringify({ version: shown, ...histories, takes: rows, count, utterances, heard });
+  return JSON.stringify({ version: shown, ...histories, takes: rows, count, utterances });
 }
 
 export function unpackSession(text) {
@@ -64,7 +63,6 @@ export function unpackSession(text) {
     redo: packed.redo.map(unpack),
     takes: packed.takes.map((take) => ({ ...take, version: unpack(take.version) })),
     count: packed.count,
-    heard: packed.heard,
   };
 }
 

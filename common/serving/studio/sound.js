@@ -210,12 +210,3 @@ export class Player {
     this.onChange();
   }
 }
-
-// The bytes of a file in base64.
-export const readBase64 = (file) =>
-  new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.addEventListener("load", () => resolve(reader.result.slice(reader.result.indexOf(",") + 1)));
-    reader.addEventListener("error", () => reject(reader.error));
-    reader.readAsDataURL(file);
-  });

@@ -3,7 +3,7 @@
 import { $ } from "./dom.js";
 import { clearError, fail, say, show } from "./messages.js";
 import { askSpeech } from "./server.js";
-import { cutAnswer, piecesToPlay, readBase64 } from "./sound.js";
+import { cutAnswer, piecesToPlay } from "./sound.js";
 import {
   clipsOf,
   dropClips,
@@ -59,18 +59,6 @@ export async function speakText() {
     return fail("There is no text yet: type a sentence to speak.");
   }
   await speakNew({ input: text }, { text, said: `“${shorten(text)}”` });
-}
-
-// Says the text as it is said in a recording of it.
-export async function sayLike(file) {
-  const text = $("text").value.trim();
-  if (!text) {
-    $("text").focus();
-    return fail("First type what is said in the recording: its text says where each sound is.");
-  }
-  if (!$("vocoder-pitch-field").hidden) $("vocoder-pitch").value = "voice";
-  const like = await readBase64(file);
-  await speakNew({ input: text, like }, { text, said: `“${shorten(text)}” like ${file.name}` });
 }
 
 // Speaks a new first version: it is shown and heard as its sentences arrive.

@@ -63,7 +63,7 @@ export const takes = new Takes();
 export const shownTable = () => (state.showing === "first" ? state.version.base : (state.preview ?? state.version.table));
 
 export const clipsOf = (version, table) => table.utterances.map((one) => state.clips.get(soundKey(version, one)) ?? null);
-export const soundKey = (version, utterance) => `${version.voice}\n${$("vocoder-pitch").value}\n${keyOf(utterance)}`;
+export const soundKey = (version, utterance) => `${version.voice}\n${keyOf(utterance)}`;
 const isSpoken = () => state.version !== null && clipsOf(state.version, shownTable()).every(Boolean);
 
 export function render() {
