@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import soundfile
 import tiny_voice
 import torch
 from test_export import VOICE, network
-from tiny_harmonic import AUDIO, harmonic_objective, options, parts, save_harmonic, small_network, speech_mel, voice_of
+from tiny_harmonic import AUDIO, harmonic_objective, options, parts, small_network, speech_mel, voice_of
 from tiny_models import HARMONIC, logged, without_samples
 from tiny_vocoder import TINY, TINY_DISCRIMINATORS, make_recordings
 from torch import Tensor
@@ -22,7 +21,7 @@ import inference
 import train
 from common.audio.mel import MelExtractor
 from common.audio.pitch import AT_FRAMES, estimate_pitch
-from common.audio.wav import load_wav, save_wav
+from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
@@ -354,50 +353,6 @@ def test_a_training_without_them_continues_with_new_discriminators(corpora: Path
         HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume")
     with pytest.raises(CheckpointError, match=r"does not fit: discriminators.mpd_periods: \[2, 3\] .*, \[2, 5\] "):
         HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume", "--adversarial", "--mpd-periods", "2", "5")
-
-
-N_FRAMES = 100
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    return save_harmonic(tmp_path / "harmonic.pt")
-
-
-@pytest.fixture
-def speak(checkpoint: Path, tmp_path: Path) -> Callable[..., Tensor]:
-    """Copies a recording, whose F0 glides, with the words of `inference.py` and pitch in its list."""
-    wave = voice_of(torch.linspace(120, 240, (N_FRAMES - 1) * 256))
-    save_wav(tmp_path / "a.wav", wave, sampling_rate=22050)
-
-    def run(*words: str, pitch: Tensor | None = None) -> Tensor:
-        rows = [["output", "wav"], ["b.wav", "a.wav"]]
-        if pitch is not None:
-            torch.save(pitch, tmp_path / "pitch.pt")
-            rows = [[*rows[0], "pitch"], [*rows[1], "pitch.pt"]]
-        (tmp_path / "list.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-        lists = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "--fade-out", "0"]
-        assert inference.main([*lists, "--harmonic", str(checkpoint), "-o", str(tmp_path / "out"), *words]) == 0
-        return load_wav(tmp_path / "out" / "b.wav", sampling_rate=22050)
-
-    return run
-
-
-def test_a_column_of_pitch_is_spoken_with(speak: Callable[..., Tensor], capsys: pytest.CaptureFixture[str]):
-    pitch = torch.full((N_FRAMES,), 180.0)
-    steady = speak(pitch=pitch)
-    assert not torch.allclose(steady, speak(pitch=pitch * 1.5), atol=1e-2)
-    assert "not read" not in capsys.readouterr().err
-
-
-def test_pitch_that_does_not_fit_is_refused(speak: Callable[..., Tensor]):
-    with pytest.raises(InputError, match=r"pitch.pt: shape \(99,\), expected \(100,\), one value a mel frame"):
-        speak(pitch=torch.full((N_FRAMES - 1,), 180.0))
-    for value in (20.0, 1300.0, -5.0):
-        pitch = torch.zeros(N_FRAMES)
-        pitch[4] = value
-        with pytest.raises(InputError, match=rf"list.tsv:2\): pitch of {value:g} Hz, expected 0 or 30 to 1200"):
-            speak(pitch=pitch)
 
 
 TEXT = "one word after the other, and then more of them, until pieces are needed."
