@@ -114,15 +114,6 @@ def has_bfloat16(*, cuda: bool) -> bool:
     return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
-def allow_compiled_shapes(n_shapes: int) -> None:
-    """Let torch.compile compile a function for so many shapes; by default it gives up after 8."""
-    from torch._dynamo import config  # here, as the compiler takes seconds to load
-
-    # Each shape is compiled for each of several layers that share a function.
-    config.recompile_limit = max(config.recompile_limit, 16 * n_shapes)
-    config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 64 * n_shapes)
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Compute on one thread within the block: for a short sentence, starting others takes longer."""

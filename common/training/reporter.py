@@ -113,10 +113,8 @@ class Reporter:
         """Add each utterance's picture and sound."""
         for example in examples:
             if not all(torch.isfinite(mel).all() for mel in example.mels.values()):
-                raise InputError(
-                    f"{subset} {example.name}: its mel-spectrogram is not finite after update {iteration}; "
-                    "resume from an earlier --checkpoint-path with a lower --learning-rate"
-                )
+                what = f"{subset} {example.name}: its mel-spectrogram is not finite after update {iteration}"
+                raise InputError(f"{what}; resume from an earlier --checkpoint-path with a lower --learning-rate")
             name = example.name.rpartition(" (")[0] or example.name  # wavs/a b.wav (list.txt:7) -> wavs/a b.wav
             tag = re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", name))  # wavs_a_b: one entry over time
             picture = self._picture(example, title=": ".join(filter(None, [name, example.text])))
