@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from common.errors import InputError, OptionError, OutputError, at, reason
+from common.errors import InputError, OptionError, OutputError, at
 
 _BLOCK = 1 << 20  # bytes
 
@@ -128,8 +128,6 @@ def read_json(path: Path, *, kind: str = "file") -> Any:
         return json.loads(read_text(path, kind=kind))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
-    except (ValueError, RecursionError) as error:  # a number of too many digits, or lists in lists
-        raise InputError(f"{path}: not JSON that can be read ({reason(error)})") from error
 
 
 def parse_yaml(text: str, *, where: str) -> Any:
@@ -144,7 +142,7 @@ def parse_yaml(text: str, *, where: str) -> Any:
     )
     try:
         return yaml.load(text, Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # the latter for impossible dates
         raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from error
 
 

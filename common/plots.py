@@ -55,7 +55,7 @@ def plot_utterance(
     - ``curves``: groups of them by the name of their axis, such as `PITCH`, which is 0 where unvoiced.
     """
     seconds = audio.hop_length / audio.sampling_rate
-    arrays = {name: to_array(mel) for name, mel in mels.items()}
+    arrays = {name: _to_array(mel) for name, mel in mels.items()}
     values = np.concatenate([np.zeros(0), *map(np.ravel, arrays.values())])
     finite = values[np.isfinite(values)]
     colors = {"cmap": "magma", "vmin": finite.min(initial=0.0), "vmax": finite.max(initial=finite.min(initial=0.0))}
@@ -63,8 +63,8 @@ def plot_utterance(
     if len(arrays) == 2 and len({mel.shape for mel in arrays.values()}) == 1:
         (name, mel), (other, second) = arrays.items()
         images.append((f"{other} - {name}", second - mel, {"norm": CenteredNorm(), "cmap": "RdBu_r"}))
-    weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
-    counts = np.zeros(0) if durations is None else to_array(durations)  # (L,)
+    weights = np.zeros((0, 0)) if alignment is None else _to_array(alignment).T  # (L, F)
+    counts = np.zeros(0) if durations is None else _to_array(durations)  # (L,)
     groups = {unit: group for unit, group in (curves or {}).items() if group}
     lines = [values for group in groups.values() for values in group.values()]
     length = max(1, *(array.shape[-1] for array in (*arrays.values(), weights, *lines))) * seconds
@@ -130,8 +130,8 @@ def to_image(figure: Figure) -> np.ndarray:
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def to_array(tensor: Tensor) -> np.ndarray:
-    """A tensor of any device and dtype as a float32 numpy array."""
+def _to_array(tensor: Tensor) -> np.ndarray:
+    """Convert a tensor of any device and dtype to float32."""
     return tensor.detach().float().cpu().numpy()
 
 
@@ -179,7 +179,7 @@ def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> No
     """Curves (F,) over time; one without a finite value is left out, and so is pitch of 0."""
     axis.set_ylabel(unit)
     for name, tensor in curves.items():
-        values = to_array(tensor)
+        values = _to_array(tensor)
         values = np.where(np.isfinite(values) & ((values != 0) | (unit != PITCH)), values, np.nan)
         if not np.isnan(values).all():
             axis.plot((np.arange(len(values)) + 0.5) * seconds, values, linewidth=1.6, alpha=0.8, label=name)

@@ -90,10 +90,9 @@ def check_cuda() -> None:
 def precision_of_device(device: str) -> Precision:
     """Return full precision on "cuda", "cpu", or with "auto" on a GPU if there is one; raises as `check_cuda`."""
     check_choice("device", device, ("auto", "cpu", "cuda"))
-    if device == "cuda":
-        check_cuda()
-    cuda = device != "cpu" and torch.cuda.is_available()
+    cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     if cuda:
+        check_cuda()
         torch.backends.cuda.enable_cudnn_sdp(False)  # as in `prepare_computing`
     return Precision(cuda)
 

@@ -145,12 +145,9 @@ class InputMelOptions:
     )
     for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
 
-    def check_fine_tuning(self, *, trained: bool) -> None:
-        """Refuse by OptionError fine-tuning without mels, or one of a vocoder that is not ``trained``."""
+    def __post_init__(self) -> None:
         if self.fine_tuning and self.input_mels_dir is None:
             raise OptionError("--fine-tuning needs --input-mels-dir, mels of scripts/extract_fine_tune_mels.sh")
-        if self.fine_tuning and not trained:
-            raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
 
 
 def removed_options() -> dict[str, str]:

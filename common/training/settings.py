@@ -27,10 +27,8 @@ class MelSource:
     def check_agreement(self, other: "MelSource") -> None:
         """Raise OptionError if another source describes other mels, with each field that differs."""
         recorded = replace(other.audio, **{name: getattr(self.audio, name) for name in other.unrecorded})
-        if lines := differences(self.audio, recorded, names=(self.name, other.name)):
-            raise OptionError(
-                f"{self.name} and {other.name} are of different mels: {'; '.join(lines)}; give one of them"
-            )
+        if lines := "; ".join(differences(self.audio, recorded, names=(self.name, other.name))):
+            raise OptionError(f"{self.name} and {other.name} are of different mels: {lines}; give one of them")
 
 
 def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
