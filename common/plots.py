@@ -89,9 +89,8 @@ def plot_utterance(
         ends = counts.cumsum() * seconds
         axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     if len(symbols) == len(counts):
-        _label_symbols(
-            axes[(len(images) or len(axes)) - 1].xaxis, symbols, counts, seconds=seconds, scale=width / length
-        )
+        below = axes[(len(images) or len(axes)) - 1].xaxis
+        _label_symbols(below, symbols, counts, seconds=seconds, scale=width / length)
     return figure
 
 
@@ -99,9 +98,8 @@ def _title(text: str, symbols: Sequence[str], *, width: float) -> str:
     """One line of what the font has of a text, followed by its symbols if it lacks some of it."""
     font = get_font(findfont("DejaVu Sans"))
     drawable = "".join(one for one in text if font.get_char_index(ord(one)))
-    return textwrap.shorten(
-        drawable if drawable == text else drawable + "".join(symbols), int(width * TITLE_LETTERS), placeholder="\u2026"
-    )
+    drawable += "" if drawable == text else "".join(symbols)
+    return textwrap.shorten(drawable, int(width * TITLE_LETTERS), placeholder="\u2026")
 
 
 def _label_symbols(axis: Axis, symbols: Sequence[str], counts: np.ndarray, *, seconds: float, scale: float) -> None:
@@ -136,10 +134,7 @@ def _to_array(tensor: Tensor) -> np.ndarray:
 
 
 def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
-    """Ticks in Hz on an axis on which channel i of ``audio``'s mels lies from i to i + 1.
-
-    The centers of the channels divide the band into n_mels + 1 equal parts of Slaney's scale, as the filters have it.
-    """
+    """Ticks in Hz on an axis on which channel i of ``audio``'s mels lies from i to i + 1, by Slaney's scale."""
     low, high = audio.mel_fmin, audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
     inside = [hz for hz in HZ_TICKS if low <= hz <= high]
     mels, (lowest, highest) = hz_to_mel(np.array(inside)), hz_to_mel(np.array([low, high]))

@@ -176,7 +176,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         "half.flac": "damaged or truncated",
         "text.wav": "no sound file that libsndfile or FFmpeg can decode, or truncated",
         "empty.wav": "an empty file",
-        "opposite.wav": "silent",
+        "opposite.wav": "its channels cancel each other out; export one of them",
         "part.mp3": "truncated, 83567 of 88200 samples",
         "no words.wav": "the transcript is empty (metadata.csv:10)",
         "twice.wav": "two transcripts that differ (metadata.csv:11 and metadata.csv:12)",

@@ -34,6 +34,7 @@ _FFMPEG = {
     "pcm_f64le,pcm_mulaw,pcm_s16be,pcm_s16le,pcm_s24be,pcm_s24le,pcm_s32be,pcm_s32le,pcm_s8,pcm_u8,speex,vorbis,wavpack,"
     "wmalossless,wmapro,wmav1,wmav2,wmavoice",
 }
+_LEAST_MIXED = 0.03  # of the channels' power: one sounding channel of eight keeps an eighth
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
 
 
 def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Iterator[np.ndarray]:
-    """Blocks (T, channels) -> the mean of the channels (T,)."""
+    """Blocks (T, channels) -> their mean (T,); raises AudioError if they cancel each other out."""
+    power = power_mixed = 0.0
     n_samples = 0
     for samples in blocks:
         n_samples += len(samples)
@@ -98,7 +100,11 @@ def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Ite
         mono = sum(others, mono) / np.float32(samples.shape[1])
         if not np.isfinite(mono).all():
             raise AudioError(f"{name}: samples that are not finite numbers")
+        power += float(np.vdot(samples, samples)) / samples.shape[1]
+        power_mixed += float(np.vdot(mono, mono))
         yield mono
+    if power_mixed < power * _LEAST_MIXED:
+        raise AudioError(f"{name}: its channels cancel each other out; export one of them")
 
 
 def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterator[np.ndarray]]:

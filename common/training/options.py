@@ -9,7 +9,7 @@ from pathlib import Path
 from common.audio.options import AudioOptions
 from common.cli import ArgumentParser, ComputingOptions, names_given
 from common.errors import OptionError
-from common.files import read_text
+from common.files import read_lines
 from common.options import add_options, option
 from common.registry import ModelSpec, available_models, get_model
 
@@ -145,16 +145,16 @@ class InputMelOptions:
     )
     for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
 
-    def __post_init__(self) -> None:
+    def check_fine_tuning(self) -> None:
+        """Raise OptionError for fine-tuning without mels."""
         if self.fine_tuning and self.input_mels_dir is None:
             raise OptionError("--fine-tuning needs --input-mels-dir, mels of scripts/extract_fine_tune_mels.sh")
 
 
 def removed_options() -> dict[str, str]:
     """Options of the published toolkits that no longer exist, and why or what to do."""
-    rows = read_text(Path(__file__).with_name("removed_options.tsv")).splitlines()
-    answers = (row.split("\t") for row in rows)
-    return {name: answer for names, answer in answers for name in names.split()}
+    rows = read_lines(Path(__file__).with_name("removed_options.tsv"))
+    return {name: answer for names, answer in (row.split("\t") for row in rows) for name in names.split()}
 
 
 def _model_parser() -> ArgumentParser:

@@ -102,8 +102,8 @@ def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
 
 def _without_training(checkpoint: Checkpoint) -> Checkpoint:
     """Return a checkpoint's weights alone, the EMA weights if it has them, to start a new training from."""
-    networks, ema = {**checkpoint.networks, **(checkpoint.ema or {})}, checkpoint.has_ema
-    return replace(checkpoint, networks=networks, ema=None, training=None, stripped=Stripped("float32", ema=ema))
+    networks, stripped = checkpoint.networks | (checkpoint.ema or {}), Stripped("float32", ema=checkpoint.has_ema)
+    return replace(checkpoint, networks=networks, ema=None, training=None, stripped=stripped)
 
 
 def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> Trainer:
@@ -136,8 +136,10 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         print_once(*setup.set_up_networks(networks, options, text=text, training_set=training_set, **begun))
     if setup.compute_statistics is not None:
         print_once(*setup.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, **begun))
-    objective, how = spec.loss_function.build_objective(options, audio), {"ranks": ranks, "amp_dtype": amp_dtype}
-    engine = Engine(networks, objective, setup.optimization, run, **how, same_shapes=setup.same_shapes)
+    objective, same_shapes = spec.loss_function.build_objective(options, audio), setup.same_shapes
+    engine = Engine(
+        networks, objective, setup.optimization, run, ranks=ranks, amp_dtype=amp_dtype, same_shapes=same_shapes
+    )
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
     fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
@@ -161,11 +163,7 @@ def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
 
 
 def sorted_updates(device: torch.device, *, same_shapes: bool) -> int:
-    """Return the default of --sorted-updates.
-
-    GPUs spend as much time on padding as on frames. With LJSpeech's lengths in 4 batches of 64, 85 % of frames are
-    valid; with 4 updates sorted together 96 %, with 8 98 %. Segments have no padding, and CPUs keep the random order.
-    """
+    """Return the default of --sorted-updates; 4 raises LJSpeech's valid frames in 4 batches of 64 from 85 to 96 %."""
     return 1 if same_shapes or device.type == "cpu" else 4
 
 
@@ -188,9 +186,8 @@ def _recorded_config(found: Found | None, spec: ModelSpec) -> Any:
     """Return the ModelConfig of a checkpoint; None if a published file records none, so that options describe it."""
     if found is None:
         return None
-    path, checkpoint = found
-    config = _config_of(checkpoint, spec, where=path)
-    return None if {field.name for field in fields(config)} <= set(checkpoint.assumed_config) else config
+    config = _config_of(found[1], spec, where=found[0])
+    return None if {field.name for field in fields(config)} <= set(found[1].assumed_config) else config
 
 
 def _check_fits(

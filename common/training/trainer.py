@@ -68,18 +68,16 @@ class Trainer:
             ranks=ranks,
             sorted_updates=options.sorted_updates,
         )
-        load = partial(
-            build_loader, n_workers=options.num_workers or 0, pin_memory=ranks.device.type == "cuda", seed=options.seed
-        )
+        pinned, seed = ranks.device.type == "cuda", options.seed
+        load = partial(build_loader, n_workers=options.num_workers or 0, pin_memory=pinned, seed=seed)
         self._training_loader = load(training_set, self._sampler)
         own = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
         self._validation_loader = load(validation_set, own)
         self._validated = {"val": engine.networks}  # subset of the log -> networks
         if engine.ema is not None:
             self._validated["val_ema"] = engine.networks | engine.ema.networks
-        self._reporter = Reporter(
-            logger, options.output, engine.objective, template.audio, template.text, is_main=ranks.is_main
-        )
+        described = engine.objective, template.audio, template.text
+        self._reporter = Reporter(logger, options.output, *described, is_main=ranks.is_main)
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
         """Restore the training state of ``checkpoint``, whose weights are loaded already.

@@ -22,10 +22,9 @@ class Aligned:
 def describe_training(
     history: Sequence[Record], *, metric: str, aligned: Aligned | None, best_kept: int | None, adversarial: bool = False
 ) -> str:
-    """Describe a training in one line by its last validation; a validation of epoch 0 is of the initial weights.
+    """Describe a training in one line by its last validation; epoch 0 is that of the initial weights.
 
-    ``metric`` selects the best checkpoint, which is of the epoch ``best_kept``. Losses of ``adversarial`` networks say
-    little about their sound.
+    ``metric`` selects the best checkpoint, of epoch ``best_kept``. Losses of ``adversarial`` networks say little.
     """
     last, parts, found = history[-1], [], True
     diagonality, unattended = _attention(last)
