@@ -48,8 +48,11 @@ def progress(
         return Progress(iterable or ())
     from tqdm import tqdm  # here, as one phrase is spoken without a bar
 
-    in_file: dict[str, Any] = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
-    how = {"dynamic_ncols": True} if sys.stderr.isatty() else in_file
+    how: dict[str, Any] = {"dynamic_ncols": True}
+    if not sys.stderr.isatty():
+        how = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
+    elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
+        how = {"ncols": 80, "nrows": 24}  # some containers' terminals, on which tqdm would draw an empty bar
     bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", **how)
     return bar
 

@@ -134,9 +134,7 @@ class RunOptions:
 class InputMelOptions:
     """The mels that a vocoder trains on, where they are not those of its recordings."""
 
-    fine_tuning: bool = option(
-        False, "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
-    )
+    fine_tuning: bool = option(False, "train a vocoder with the mels of --input-mels-dir, and recordings as they are")
     input_mels_dir: Path | None = option(
         None,
         "folder of the recordings' mels (default: compute)",
