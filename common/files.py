@@ -38,20 +38,18 @@ def make_folder(path: Path, hint: str = "") -> None:
 
 
 def lock_folder(folder: Path) -> TextIO:
-    """Lock ``folder`` for this process until the returned file is closed.
+    """Lock ``folder`` for this process until the returned file is closed; forked processes don't inherit the lock.
 
-    The lock is fcntl's: forked processes don't inherit it, and it ends with this process. File systems without locks
-    lock nothing. Raises OutputError if another process has the lock, or as `writing`.
+    File systems without locks lock nothing. Raises OutputError if another process has the lock, or as `writing`.
     """
     path = folder / ".lock"
     with writing(path):
         file = path.open("a", encoding="utf-8")
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError) as error:
-        raise OutputError(f"{folder}: another process writes into it; stop it, or choose another folder") from error
-    except OSError:  # a file system without locks
-        pass
+    except OSError as error:
+        if isinstance(error, BlockingIOError | PermissionError):  # others: a file system without locks
+            raise OutputError(f"{folder}: another process writes into it; stop it, or choose another folder") from error
     return file
 
 

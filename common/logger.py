@@ -26,10 +26,7 @@ class Logger:
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
-        """``json_path`` is the file of the JSON log, if any.
-
-        Raises OutputError if it can't be written, and InputError if it exists and isn't a log.
-        """
+        """Raises OutputError if ``json_path`` can't be written, and InputError if it exists and isn't a log."""
         self.stdout = stdout and enabled
         self.metrics: dict[str, dict[str, str]] = {}  # name, format and unit of the figures on stdout
         self.started = time.time()

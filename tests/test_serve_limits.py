@@ -28,7 +28,6 @@ from torch import Tensor
 
 import serve
 from common.errors import InputError, OptionError
-from common.serving import gate
 from common.serving.app import Service
 from common.serving.errors import ApiError
 from common.serving.gate import Sites
@@ -169,15 +168,14 @@ def connections(one: SimpleNamespace, data: bytes, *, n: int = 1) -> Iterator[li
         yield opened
 
 
-def test_clients_that_hold_back_their_bodies_have_no_place_and_do_not_wait_for_ever(models, monkeypatch):
+def test_clients_that_hold_back_their_bodies_have_no_place_and_do_not_wait_for_ever(models):
     with held(models, max_queue=3) as one:
         one.vocoder.let()
         with connections(one, HEAD + BODY[:1], n=6):
             assert ask(one).status_code == 200
         wait_until(lambda: statuses(one.gate) == {"200": 1, "499": 6})
-        monkeypatch.setattr(gate, "_STALLED", 0.2)
-        with connections(one, HEAD + BODY[:1]) as (connection,):
-            assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
+    with held(models, deadline=0.2) as one, connections(one, HEAD + BODY[:1]) as (connection,):
+        assert connection.recv(4096).startswith(b"HTTP/1.1 504 ")
 
 
 PAGE = "https://app.example.com"

@@ -233,7 +233,7 @@ class Engine:
     def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:
         """Return each validation term's mean over the batches of all processes, in evaluation mode."""
         networks = self.networks if networks is None else networks
-        sums: dict[str, Tensor] = {}
+        sums = dict[str, Tensor]()
         with evaluation_mode(networks):
             for batch in batches:
                 with self._autocast():
