@@ -28,6 +28,7 @@ from torch import Tensor
 
 import serve
 from common.errors import InputError, OptionError
+from common.serving import gate, server
 from common.serving.app import Service
 from common.serving.errors import ApiError
 from common.serving.gate import Sites
@@ -168,14 +169,35 @@ def connections(one: SimpleNamespace, data: bytes, *, n: int = 1) -> Iterator[li
         yield opened
 
 
-def test_clients_that_hold_back_their_bodies_have_no_place_and_do_not_wait_for_ever(models):
+def test_clients_that_hold_back_their_bodies_have_no_place_and_do_not_wait_for_ever(models, monkeypatch):
     with held(models, max_queue=3) as one:
         one.vocoder.let()
         with connections(one, HEAD + BODY[:1], n=6):
             assert ask(one).status_code == 200
         wait_until(lambda: statuses(one.gate) == {"200": 1, "499": 6})
-    with held(models, deadline=0.2) as one, connections(one, HEAD + BODY[:1]) as (connection,):
-        assert connection.recv(4096).startswith(b"HTTP/1.1 504 ")
+        monkeypatch.setattr(gate, "_STALLED", 0.2)
+        with connections(one, HEAD + BODY[:1]) as (connection,):
+            assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: a\r\nX: "])
+def test_a_connection_without_a_whole_request_is_closed(models, sent: bytes, monkeypatch):
+    monkeypatch.setattr(server, "_HEAD", 0.3)
+    with held(models) as one:
+        whole = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+        for before in (b"", whole):
+            with connections(one, before + sent) as (connection,), contextlib.suppress(ConnectionResetError):
+                data = b""
+                while received := connection.recv(4096):
+                    data += received
+                assert data.startswith(b"HTTP/1.1 200 OK" if before else b"") and (before or not data)
+        one.vocoder.let(1)
+        timers, close = [], server._Protocol._close_unless_asked
+        monkeypatch.setattr(server._Protocol, "_close_unless_asked", lambda self: timers.append(close(self)))
+        with connections(one, HEAD + BODY) as (connection,):  # an answer may take longer
+            wait_until(lambda: one.vocoder.made == 1 and timers)
+            one.vocoder.let()
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
 
 
 PAGE = "https://app.example.com"

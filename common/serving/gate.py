@@ -22,6 +22,7 @@ from common.serving.options import Limits
 
 logger = logging.getLogger("serve")
 HUNG_UP = 499  # as nginx calls a request whose client went away; no client ever sees it
+_STALLED = 30.0  # s in which nothing more of a body comes
 # Domains in which nobody can register a name that leads elsewhere: those of one machine, of LANs and of containers.
 _PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".corp", ".test", ".svc")
 _NETLOC = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@\[\]]+?)\.?)(?::[0-9]+)?")
@@ -199,7 +200,11 @@ async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
     """Read the body before a place is taken, and return what replays it; None if the client hung up."""
     body, is_complete = bytearray(), False
     while not is_complete:
-        message = await receive()
+        try:
+            with anyio.fail_after(_STALLED):
+                message = await receive()
+        except TimeoutError as error:
+            raise ApiError(408, f"no more of the body came within {_STALLED:g} s", code="body_timeout") from error
         if message["type"] == "http.disconnect":
             return None
         body += message.get("body", b"")

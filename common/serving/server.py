@@ -1,5 +1,6 @@
 """The HTTP server's socket, connections and signals."""
 
+import asyncio
 import math
 import socket
 import threading
@@ -8,10 +9,13 @@ from contextlib import nullcontext
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from common.errors import InputError
 from common.serving.app import Service
 from common.signals import stops_handled_by
+
+_HEAD = 20.0  # s from the end of the answer before, or from connecting, until a request's head is complete
 
 
 def bind(host: str, port: int, *, options: str = "") -> socket.socket:
@@ -42,6 +46,31 @@ def is_loopback(bound: socket.socket) -> bool:
     return host == "::1" or host.startswith("127.")
 
 
+class _Protocol(H11Protocol):
+    """A connection that is closed if no request is complete in time; uvicorn only closes idle ones."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next one."""
+        self._wait_for_head()
+        super().on_response_complete()
+
+    def _wait_for_head(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(_HEAD, self._close_unless_asked)
+
+    def _close_unless_asked(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()
+
+
 class Server(uvicorn.Server):
     """uvicorn's server of a `Service`, which a signal of ``STOPS`` ends with exit status 0."""
 
@@ -50,7 +79,7 @@ class Server(uvicorn.Server):
         # What uvicorn would say of cut answers is no error; the gate reports errors.
         silent: Any = {"log_config": None, "log_level": "critical", "access_log": False}
         end = math.ceil(deadline)
-        super().__init__(uvicorn.Config(service.asgi, http="h11", timeout_graceful_shutdown=end, **silent))
+        super().__init__(uvicorn.Config(service.asgi, http=_Protocol, timeout_graceful_shutdown=end, **silent))
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
