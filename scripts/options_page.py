@@ -103,7 +103,7 @@ def _code(names: Iterable[str]) -> str:
 
 @cache
 def merged_options() -> dict[Option, dict[str, str]]:
-    """Each option once, in the group of its last user, and its default for each user: a command, or a model of train.py."""
+    """Each option once, in the group of its last user, and its defaults by user: a command, or a model of train.py."""
     parsers = {model: parser_of("train", model) for model in available_models()}
     parsers |= {command: parser_of(command) for command in PARSERS if command != "train"}
     defaults: dict[Option, dict[str, str]] = {}
