@@ -4,7 +4,7 @@ They are inference_example, evaluate_recognizer, evaluate_voice and serve.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -66,8 +66,7 @@ def inference_options(model: str) -> Sequence[type]:
 def find_newest(model: str, folder: Path = OUTPUT) -> Path:
     """The newest checkpoint of a model in ``folder``, else, but for a voice with a NAME, downloaded or shipped.
 
-    Raises:
-        InputError: there is none.
+    Raises InputError if there is none.
     """
     found = next(iter(_checkpoints_of(model, folder)), None)
     if found is None and dry_run():
@@ -84,8 +83,18 @@ def find_newest(model: str, folder: Path = OUTPUT) -> Path:
 
 def _checkpoints_of(model: str, folder: Path = OUTPUT) -> list[Path]:
     """The checkpoints of a model in a folder, the newest first, then those in ./pretrained_models."""
-    trained = folder.glob(f"{model}_checkpoint_*.pt")
-    return [*sorted(trained, key=lambda path: path.stat().st_mtime, reverse=True), *downloaded(model)]
+    return [*_newest_first(folder.glob(f"{model}_checkpoint_*.pt")), *downloaded(model)]
+
+
+def downloaded(model: str) -> list[Path]:
+    """The checkpoints of a model that scripts/download_models.sh has put into ./pretrained_models, the newest first."""
+    folder = Path("pretrained_models") / get_model(model).option
+    kinds = (path for kind in ("*.pt", "g_*", "nvidia_*") for path in folder.rglob(kind))
+    return _newest_first({path for path in kinds if path.is_file() and "discrim" not in path.name})
+
+
+def _newest_first(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -> Any:
@@ -116,14 +125,6 @@ def _gives_sound(phrases: Path | None) -> bool:
     return not {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", read_text(phrases).partition("\n")[0]))
 
 
-def downloaded(model: str) -> list[Path]:
-    """The checkpoints of a model that scripts/download_models.sh has put into ./pretrained_models, the newest first."""
-    folder = Path("pretrained_models") / get_model(model).option
-    kinds = (path for kind in ("*.pt", "g_*", "nvidia_*") for path in folder.rglob(kind))
-    found = {path for path in kinds if path.is_file() and "discrim" not in path.name}
-    return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
-
-
 @dataclass(frozen=True)
 class ExampleSettings(VoiceSettings):
     """What is spoken or transcribed."""
@@ -135,7 +136,7 @@ class ExampleSettings(VoiceSettings):
     manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe, instead of DATASET")
 
 
-@script(ExampleSettings, inference_options, models=launch.MODELS, defaults="BATCH_SIZE=32")
+@script(ExampleSettings, inference_options, models=launch.MODELS, defaults={"": "BATCH_SIZE=32"})
 def inference_example(own: ExampleSettings, given: Given) -> None:
     """Speak a list, or transcribe one with Jasper."""
     if own.model == "Jasper":
@@ -163,7 +164,7 @@ class EvaluateSettings(GpuSettings):
     jasper: Path | None = setting("JASPER CHECKPOINT", None, "recognizer of the words, instead of Whisper")
 
 
-@script(EvaluateSettings, [EvaluationOptions, ComputingOptions, EmaOptions])
+@script(EvaluateSettings, lambda model: [EvaluationOptions, ComputingOptions, EmaOptions])
 def evaluate_voice(own: EvaluateSettings, given: Given) -> None:
     """Evaluate a voice or a vocoder on a list."""
     chosen = [*cuda(own), *options(output=own.output_dir, jasper=own.jasper), *given.options]
@@ -181,7 +182,7 @@ class TranscribeSettings(EvaluateSettings):
     manifests: tuple[Path, ...] = setting("MANIFESTS", (), "lists or manifests to transcribe, instead of DATASETS")
 
 
-@script(TranscribeSettings, inference_options, models=("Jasper",), defaults="BATCH_SIZE=16")
+@script(TranscribeSettings, inference_options, models=("Jasper",), defaults={"": "BATCH_SIZE=16"})
 def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
     """Transcribe lists with Jasper and print its error rates."""
     corpus, jasper = own.dataset_path, own.jasper or find_newest("Jasper")
@@ -196,7 +197,7 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
         launch.run_or_print([python(), launch.shipped("inference.py"), *chosen, *given.options])
 
 
-@script(VoiceSettings, [ComputingOptions, EmaOptions])
+@script(VoiceSettings, lambda model: [ComputingOptions, EmaOptions])
 def serve(own: VoiceSettings, given: Given) -> None:
     """Serve a voice; serve.py reads SPEECH_API_KEY, the key that clients must send, itself."""
     chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]

@@ -30,7 +30,7 @@ class FinetuneSettings(TrainSettings):
 @script(
     FinetuneSettings,
     lambda model: training_options("FastPitch"),
-    defaults="NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 EMA=0.99 AMP=true GRAD_CLIP=5",
+    defaults={"": "NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 EMA=0.99 AMP=true GRAD_CLIP=5"},
 )
 def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     """Fine-tune a FastPitch to a new voice, on lists that are given or made, and evaluate both."""
@@ -117,7 +117,9 @@ class VocoderSettings(TrainSettings):
     input_mels_dir: Path | None = setting("INPUT_MELS_DIR FINE_TUNE_DIR", None, "mels; empty: data/mels-NAME")
 
 
-@script(VocoderSettings, lambda model: training_options("HiFi-GAN"), defaults="EPOCHS=10000 FINE_TUNE_LR_FACTOR=3")
+@script(
+    VocoderSettings, lambda model: training_options("HiFi-GAN"), defaults={"": "EPOCHS=10000 FINE_TUNE_LR_FACTOR=3"}
+)
 def finetune_vocoder(own: VocoderSettings, given: Given) -> None:
     """Fine-tune HiFi-GAN on a generator's mels."""
     mels, output = own.input_mels_dir or Path(f"data/mels-{own.name}"), own.output_dir or own.trained / "fine_tune"
@@ -137,7 +139,7 @@ class TeacherSettings(CorpusSettings):
     batch_size: int = count("BATCH_SIZE BS", 32, "utterances of a batch")
 
 
-@script(TeacherSettings, [ComputingOptions, EmaOptions])
+@script(TeacherSettings, lambda model: [ComputingOptions, EmaOptions])
 def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
     """Make a generator's mels of a corpus."""
     checkpoint = own.fastpitch or find_newest("FastPitch", own.trained)
