@@ -176,10 +176,6 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
     run_or_print([python(), "-m", "scripts.download_models", "corpus", *chosen])
 
 
-def _print_script(value: Path, default: Path, script: str) -> None:
-    launch.print_next("", {} if value == default else {"DATASET_PATH": value}, script)
-
-
 @dataclass(frozen=True)
 class ArchiveSettings:
     """Where a corpus comes from."""
@@ -196,7 +192,8 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
     corpus = own.dataset_path or train.find_ljspeech()
     checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _ARCHIVES["LJSpeech-1.1"][1])
     _download(own.archive, corpus, "metadata.csv", checksum)
-    _print_script(corpus, Path("LJSpeech-1.1"), "prepare_dataset")
+    named = {} if corpus == Path("LJSpeech-1.1") else {"DATASET_PATH": corpus}
+    launch.print_next("", named, "prepare_dataset")
     launch.print_next("for a vocoder, as the originals have it", {}, "download_models", "waveglow")
 
 
@@ -219,7 +216,8 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     for subset in own.subsets or LIBRISPEECH:
         checksum = _ARCHIVES[subset][1] if own.verify else None
         _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
-    _print_script(own.dataset_path, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
+    named = {} if own.dataset_path == train.LIBRISPEECH_FOLDER else {"DATASET_PATH": own.dataset_path}
+    launch.print_next("", named, "preprocess_librispeech")
 
 
 @script()

@@ -34,15 +34,8 @@ from common.registry import get_model
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
-# Utterances, or a vocoder's segments, in an update of the published runs: the least and the most.
-GLOBAL_BATCHES = {
-    "FastPitch": (256, 256),
-    "HiFi-GAN": (128, 128),
-    "Jasper": (512, 1024),
-    "Tacotron2": (48, 1024),
-    "WaveGlow": (4, 80),
-    "Harmonic": (8, 8),
-}
+# Utterances, or a vocoder's segments, in an update of the published runs, where all have the same number.
+GLOBAL_BATCHES = {"FastPitch": 256, "HiFi-GAN": 128, "Harmonic": 8}
 # How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
 _TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
 _OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # values of LANGUAGE that are no tags of eSpeak NG: en_US:en, C.UTF-8

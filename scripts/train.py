@@ -78,26 +78,18 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         chosen += options(grad_clip_thresh=65504 if own.model == "WaveGlow" else None)
     if own.model == "WaveGlow" and n_gpus:
         chosen += ["--cudnn-benchmark"]  # all segments have one shape
-    recipe = get_model(own.model).arg_parser.RECIPE
-    accumulation = own.accumulation or recipe.gradient_accumulation_steps
+    accumulation = own.accumulation or get_model(own.model).arg_parser.RECIPE.gradient_accumulation_steps
     if own.model == "Jasper" and given.environ.get("BATCH_SIZE") and bs:  # of an update, as published
         if bs % accumulation:
             raise OptionError(f"BATCH_SIZE={bs}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
         bs //= accumulation
     processes, n_processes = launch.launcher(own, n_gpus)
-    least, most = launch.GLOBAL_BATCHES[own.model]
     if bs is None and n_gpus and own.model == "HiFi-GAN" and not {"--from-checkpoint", "--input-mels-dir"} & {*words}:
         # Casts, weight norm and launches of a micro-batch take as long for few of the short segments as for many.
-        bs = max(1, least // (n_processes * accumulation))
+        bs = max(1, launch.GLOBAL_BATCHES[own.model] // (n_processes * accumulation))
     if own.num_gpus == "auto" and n_gpus == 0:
         launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
     chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)
-    batch = bs or recipe.batch_size
-    if not {"--from-checkpoint", "--size"} & {*words} and not least <= n_processes * batch * accumulation <= most:
-        launch.note(
-            f"note: an update is of {n_processes} x {batch} x {accumulation} utterances (processes x BS x "
-            f"GRAD_ACCUMULATION); the published settings are for {least}{f' to {most}' * (most > least)}"
-        )
     chosen += options(batch_size=bs, gradient_accumulation_steps=own.accumulation) + ["--cuda"] * min(n_gpus, 1)
     output = options(model=own.model, output=own.output_dir or own.trained)
     return [*processes, launch.shipped("train.py"), *output, *chosen, *words]

@@ -31,7 +31,7 @@ from common.evaluation.options import EvaluationOptions
 from common.evaluation.results import MEASURES, RECORDING, Figures, Result, find_differences, mean
 from common.files import write_text
 from common.text.markdown import plain_text
-from scripts.benchmarks.table import machine, markdown
+from scripts.benchmarks.table import markdown
 from scripts.datasets.speech_server import SpeechServer, read_address
 
 _SHOWN = {"words wrong (%)": MEASURES["wer"], "DistillMOS": MEASURES["mos"]}
@@ -144,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         found[system] = measure(paths, texts, judges)
     if all(one.wav for one in items):
         found[RECORDING] = measure([Path(str(one.wav)) for one in items], texts, judges)
-    print(f"{len(texts)} sentences; {machine(cuda=False)}; Whisper {judges.whisper or '-'}")
+    print(f"{len(texts)} sentences; Whisper {judges.whisper or '-'}")
     rows = []
     for system, figures in found.items():
         row = {"what": system} | {title: one.show(mean(one, [*figures.values()])) for title, one in _SHOWN.items()}
