@@ -102,7 +102,7 @@ def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) 
             make_folder(folder)
             shutil.copyfile(path, folder / path.name)
             return
-        # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
+        # Pythons before 3.10.12 and 3.11.4 have no filters.
         safe = hasattr(tarfile, "data_filter") and not path.name.lower().endswith(".zip")
         shutil.unpack_archive(path, folder, **{"filter": "data"} if safe else {})
     except _BROKEN as error:

@@ -214,18 +214,15 @@ def options(**values: Any) -> list[Any]:
     return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
 
 
-def number_of_gpus(own: GpuSettings, most: int | None = None) -> int:
+def number_of_gpus(own: GpuSettings, most: int = sys.maxsize) -> int:
     """Return the number of GPUs to use on each machine, at most ``most``; raises OptionError."""
     if own.cpu or own.cuda is False:
         return 0
     if own.num_gpus == "auto":
-        there = 1 if own.cuda else count_gpus()
-        return there if most is None else min(there, most)
+        return min(1 if own.cuda else count_gpus(), most)
     if not own.num_gpus.isdecimal():
         raise OptionError(f"NUM_GPUS={shown(own.num_gpus)[1:-1]}: expected auto or a whole number")
-    if most is not None and int(own.num_gpus) > most:
-        raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; one process does this")
-    return int(own.num_gpus)
+    return min(int(own.num_gpus), most)
 
 
 def cuda(own: GpuSettings) -> list[str]:

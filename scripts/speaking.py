@@ -98,14 +98,15 @@ def _newest_first(paths: Iterable[Path]) -> list[Path]:
 
 
 def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -> Any:
-    """The settings with the newest voice and the newest vocoder, trained or downloaded, where none is named.
+    """The settings with the newest voice and vocoder, trained or downloaded, where none is named.
 
     A list of phrases with a column of mels or recordings needs no voice.
     """
     folder = OUTPUT / (own.name or "")
     if own.model == "Tacotron2" and own.tacotron2 is None:
         own = replace(own, tacotron2=find_newest("Tacotron2", folder))
-    if own.voice is None and not _gives_sound(phrases):
+    heading = read_text(phrases).partition("\n")[0] if phrases and phrases.is_file() else ""
+    if own.voice is None and {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", heading)):
         own = replace(own, fastpitch=find_newest("FastPitch", folder))
     name = VOCODERS.get(own.model)
     if name and getattr(own, name) is None:
@@ -116,13 +117,6 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -
             note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
             return replace(own, **{name: str(path)})
     return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
-
-
-def _gives_sound(phrases: Path | None) -> bool:
-    """Whether a list names a column of mel-spectrograms or recordings."""
-    if phrases is None or not phrases.is_file():
-        return False
-    return not {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", read_text(phrases).partition("\n")[0]))
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,7 @@ def training_options(model: str) -> Sequence[type]:
 
 
 def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str | Path]:
-    """Return the training command; variables and arguments override the options ``defaults``.
-
-    Notes on stderr say what was chosen. Raises OptionError for settings that contradict each other.
-    """
+    """Return the training command, in which variables and arguments override the options ``defaults``."""
     n_gpus, words = launch.number_of_gpus(own), [*map(str, defaults), *given.options]
     is_mixed, bs, chosen = "--amp" in words, own.bs, options()
     if is_mixed:
@@ -163,20 +160,15 @@ def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list
     path = own.train_filelist or list_path(own, "mel_dur_pitch_text", "train")
     learned, chosen = own.learned == "true", []
     if own.learned == "auto":
-        learned = not _gives_durations(path, named=own.train_filelist is not None)
+        learned = own.train_filelist is None or "_dur_" not in path.name  # as its name says until it is there
+        if path.is_file():
+            learned = re.match(r"(?:[^|]*\.pt\s*\|){3}", read_text(path)) is None
         if not learned:
             launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
         else:
             chosen = [] if "--from-checkpoint" in words else ["--energy-conditioning"]  # a checkpoint's own decides
             launch.note(f"FastPitch 1.1, with learned alignment: {path} gives no durations")
     return ("audio_text", ["--learned-alignment", *chosen]) if learned else ("mel_dur_pitch_text", chosen)
-
-
-def _gives_durations(path: Path, *, named: bool) -> bool:
-    """Whether a list has FastPitch's columns of mel, duration and pitch; the name says so of one that is not there."""
-    if not path.is_file():
-        return named and "_dur_" in path.name
-    return re.match(r"(?:[^|]*\.pt\s*\|){3}", read_text(path)) is not None
 
 
 @script(

@@ -19,7 +19,7 @@ step() {
 # train CHECKPOINT INITIAL OPTIONS...: trains up to a checkpoint, unless it is there.
 train() {
     local name=${1##*/} epochs=${1##*_}
-    [ "${DRY_RUN:-0}" = 1 ] || ! [ -f "$1" ] || { echo "$1 is there" && return; }
+    [ "$DRY_RUN" = 1 ] || ! [ -f "$1" ] || { echo "$1 is there" && return; }
     MODEL=${name%%_*} BS=8 OUTPUT_DIR=${1%/*} step train --from-checkpoint "$2" --epochs "${epochs%.pt}" \
         --epochs-per-checkpoint 1 --keep-checkpoints 2 --amp --ema-decay 0.995 --grad-clip-thresh 5 "${@:3}" --resume
 }
@@ -34,6 +34,6 @@ train "$tuned" "$voice" "${options[@]}" --learning-rate 4e-3 --warmup-steps 100 
     --feature-loss-scale 1.0
 FASTPITCH=$tuned OUTPUT_DIR=$out/mels step extract_fine_tune_mels
 train "$vocoder" "${FROM_VOCODER:-$ROOT/voices/vocoder-small.pt}" --learning-rate 4e-4 --input-mels-dir "$out/mels"
-[ "${DRY_RUN:-0}" = 1 ] || rm -f "$out"/{voice,vocoder}.pt # of an earlier run
+[ "$DRY_RUN" = 1 ] || rm -f "$out"/{voice,vocoder}.pt # of an earlier run
 DTYPE=bfloat16 step strip_checkpoint "$tuned" "$out/voice.pt"
 DTYPE=float16 step strip_checkpoint "$vocoder" "$out/vocoder.pt"
