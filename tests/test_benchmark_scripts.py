@@ -106,7 +106,7 @@ def test_the_log_of_a_run_that_was_cut_short_is_named(tmp_path: Path):
 
 
 SPEAKER = """
-import io, pathlib, sys, wave
+import io, pathlib, shutil, sys, wave
 def sound(text):
     file = io.BytesIO()
     with wave.open(file, "wb") as written:
@@ -118,6 +118,10 @@ if how == "list":
     for line in pathlib.Path(places[0]).read_text().splitlines():
         name, text = line.split("|")
         pathlib.Path(places[1], name).write_bytes(sound(text))
+elif how == "-i":  # as inference.py copies recordings
+    for line in pathlib.Path(places[0]).read_text().splitlines()[1:]:
+        name, recording = line.split("\\t")
+        shutil.copy(recording, pathlib.Path(places[2], name))
 elif how == "output":
     pathlib.Path(places[0]).write_bytes(sound(places[1]))
 elif how == "pipe":
@@ -131,11 +135,12 @@ elif how == "fail":
 def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Compare systems that the script above speaks for, and return the table's rows."""
     monkeypatch.setattr(judges, "find_spec", lambda name: None)
-    (tmp_path / "speaker.py").write_text(SPEAKER)
+    monkeypatch.setattr(voices, "ROOT", tmp_path)
+    (tmp_path / "inference.py").write_text(SPEAKER)
     (tmp_path / "list.txt").write_text('a.wav|Go {text} on.\nsub/b.wav|It\'s "so"; yes?\n')
 
     def compare(*systems: str) -> list[list[str]]:
-        words = [one.replace("SPEAKER", f"{sys.executable} {tmp_path}/speaker.py") for one in systems]
+        words = [one.replace("SPEAKER", f"{sys.executable} {tmp_path}/inference.py") for one in systems]
         voices.main([f"{tmp_path}/list.txt", "-o", f"{tmp_path}/out", *words])
         return [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
 
@@ -154,8 +159,10 @@ def test_recordings_are_measured_beside_the_systems(tmp_path: Path, compare):
     for name in ("recorded/a.wav", "recorded/sub/b.wav"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         save_wav(tmp_path / name, torch.rand(22050) - 0.5, sampling_rate=22050)
-    rows = compare("--recordings", str(tmp_path / "recorded"), "pipe=SPEAKER pipe")[2:]
-    assert [row[0] for row in rows] == ["pipe", "recording"] and rows[1][3] == "-"
+    rows = compare("--recordings", str(tmp_path / "recorded"))[2:]
+    assert [row[0] for row in rows] == ["copies, vocoder", "copies, Griffin-Lim", "recording"]
+    assert rows[2][3] == "-"
+    assert (tmp_path / "out/copies, vocoder/a.wav").read_bytes() == (tmp_path / "recorded/a.wav").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_every_model_is_trained_and_each_training_has_the_options_of_train_py(tm
     assert {words[0] for words in trainings} == set(available_models())
     assert "bfloat16" in lines[0] and "tf32" in lines[-6]
     for words in trainings:
-        own = {"--accumulation", "--steps"}
+        own = {"--accumulation", "--steps", "--settings"}
         others = [word for place, word in enumerate(words) if not {word, words[place - 1]} & own]
         assert parsed(["--model", *others, *LISTS]).model == words[0]
     for name in ("TACOTRON2", "HIFIGAN", "WAVEGLOW", "JASPER"):

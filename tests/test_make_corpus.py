@@ -23,7 +23,6 @@ from common.serving.options import Limits
 from scripts.datasets import speech_server
 from scripts.datasets.make_corpus import main
 from scripts.datasets.make_filelists import read_metadata
-from scripts.datasets.texts import count_symbols, read_texts
 
 KEY = "sk-secret"
 TEXTS = {f"t{number}": f"This is the sentence of number {number}." for number in range(12)}
@@ -167,20 +166,3 @@ def test_a_killed_run_is_resumed_and_another_reader_refused(words, tmp_path):
         assert read_metadata(table) == TEXTS
         with pytest.raises(OptionError, match="corpus"):
             main([*words, address, "--voice", "bob"])
-
-
-def test_lists_of_both_kinds_are_read(tmp_path, capsys):
-    (tmp_path / "own.txt").write_text("one|raw|Is it you?\ntwo|Stop!\nthree|***\n\n# no text\n", "utf-8")
-    texts = read_texts(tmp_path / "own.txt")
-    assert texts == {"one": "Is it you?", "two": "Stop!", "three": "***"}
-    assert [*count_symbols(texts, language="en-us")] == ["one", "two"]
-    assert "three" in capsys.readouterr().err
-    (tmp_path / "plain.txt").write_text("A plain line.\n", "utf-8")
-    assert read_texts(tmp_path / "plain.txt") == {"plain-00001": "A plain line."}
-
-
-@pytest.mark.parametrize("line", ["../a|Text.", "a|", "|Text.", "first|Twice.", "a b|Text."])
-def test_a_line_that_is_no_text_is_named(tmp_path, line):
-    (tmp_path / "list.txt").write_text(f"first|Text.\n{line}\n", "utf-8")
-    with pytest.raises(InputError, match=r"list\.txt:2: "):
-        read_texts(tmp_path / "list.txt")

@@ -43,7 +43,7 @@ if [ "$DRY_RUN" != 1 ]; then
     about=$("$PYTHON" -c "$about" 2>/dev/null) || fail 1 "no GPU that PyTorch can use"
     echo "# $(date +%F), $about, commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)" >"$OUT/gpu.md"
 fi
-for words in "${models[@]}"; do step training "$updates $words --amp --amp-dtype bfloat16"; done
+for words in "${models[@]}"; do step training "$updates $words --settings bfloat16"; done
 step inference "$random FastPitch && $random Tacotron2 && $random HiFi-GAN --kind v1 && $random WaveGlow --kind 256"
 step inference "$fastpitch $hifigan $measure"
 step inference "$fastpitch $hifigan DENOISING=0.005 $measure --cuda-graphs"
@@ -54,7 +54,7 @@ step tests "$PYTHON -m pytest -q -m gpu -p no:cacheprovider -rfE $(grep -l pytes
 step recognition "$random Jasper --count 16 && JASPER=$work/Jasper_random.pt MANIFEST=$work/list.txt DATASET_PATH=$work \
 OUTPUT_DIR=$work/transcribing ITERATIONS=10 MODEL=Jasper bash scripts/inference_benchmark.sh"
 step extraction "$PYTHON extract_mels.py -d $work --wav-text-filelist $work/list.txt --extract-mels --sampling-rate 16000 --cuda"
-for words in "${models[@]}"; do step tf32 "$updates $words --tf32"; done
-for words in "${models[@]:0:2}"; do step compiling "$updates $words --amp --amp-dtype bfloat16 --compile"; done
+for words in "${models[@]}"; do step tf32 "$updates $words --settings tf32"; done
+for words in "${models[@]:0:2}"; do step compiling "$updates $words --settings bfloat16 --compile"; done
 step compiling "$fastpitch $hifigan $measure --compile"
 exit "$failed"

@@ -1,11 +1,12 @@
 """Times updates of full-size networks on batches that stay on the device, and lists the longest kernels.
 
-    python -m scripts.benchmarks.updates output/benchmark --steps 8 --model FastPitch -bs 64 --cuda --amp
+    python -m scripts.benchmarks.updates output/benchmark --model FastPitch -bs 64 --accumulation 4 --steps 8 --cuda
 
 trains on noise. All batches are computed once before they are timed; reading files is not, which `benchmark.sh train`
 times too. Further arguments go to train.py.
 """
 
+import gc
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,15 @@ from common.training.options import parse_command_line
 from common.training.start import build_trainer, read_command
 from scripts.benchmarks.random_models import COLUMNS, LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import markdown
+
+SETTINGS = {  # precision -> options of train.py
+    "full": [],
+    "mixed": ["--amp"],
+    "fp32": ["--no-tf32"],
+    "tf32": ["--tf32"],
+    "float16": ["--amp", "--amp-dtype", "float16"],
+    "bfloat16": ["--amp", "--amp-dtype", "bfloat16"],
+}
 
 
 def measure(words: Sequence[str]) -> tuple[dict[str, float], str]:
@@ -51,7 +61,7 @@ def measure(words: Sequence[str]) -> tuple[dict[str, float], str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the figures, then the kernels."""
+    """Print a line for each precision, then the kernels of the last one."""
     parser = ArgumentParser(prog="updates", description="time updates on batches that stay on the device")
     add = parser.add_argument
     add("folder", type=Path, help="where the corpus goes")
@@ -59,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--batch-size", "-bs", type=int, default=16, help="utterances of a micro-batch")
     add("--accumulation", type=int, default=1, help="micro-batches of an update")
     add("--steps", type=int, default=4, help="updates that are timed")
+    add("--settings", nargs="+", choices=SETTINGS, default=["full", "mixed"], help="precisions")
     args, others = parser.parse_known_args(argv)
     model, folder = args.model, args.folder / f"{args.model}_noise"
     columns = "mel pitch text" if "--learned-alignment" in others else COLUMNS.get(model, "wav")
@@ -68,9 +79,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     words += ["--training-files", folder / LIST, "--validation-files", folder / "val.txt", "--epochs", 1]
     words += ["--gradient-accumulation-steps", args.accumulation]
     words += [*["--load-mel-from-disk"] * (columns == "mel text"), *others]
-    figures, kernels = measure([*map(str, words)])
-    row = {"model": model, "options": " ".join(others), "batch": f"{args.batch_size} x {args.accumulation}"}
-    print(*markdown([row | {name: f"{figure:,.6g}" for name, figure in figures.items()}]), kernels, sep="\n")
+    kernels, rows = "", []
+    for setting in args.settings:
+        figures, kernels = measure([*map(str, words), *SETTINGS[setting]])
+        row = {"model": model, "precision": setting, "batch": f"{args.batch_size} x {args.accumulation}"}
+        rows.append(row | {name: f"{figure:,.6g}" for name, figure in figures.items()})
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+    print(*markdown(rows), kernels, sep="\n")
 
 
 if __name__ == "__main__":

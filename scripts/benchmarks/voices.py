@@ -7,14 +7,15 @@
 A system is NAME=COMMAND or NAME=URL. A command gets all sentences at once as {list}, with lines name.wav|text, and
 writes to {folder}; or it gets one as {text} or on its standard input, and writes {output}, or a WAV to its standard
 output. A server has OpenAI's API for speech; fields of its requests follow the URL. Work is in processor seconds
-without those of loading: what a command takes for one word is subtracted. The recordings are measured too, if each
-line has one.
+without those of loading: what a command takes for one word is subtracted. The recordings, if each line has one, and
+copies of them are measured too.
 """
 
 import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -33,11 +34,12 @@ from common.files import write_text
 from common.text.markdown import plain_text
 from scripts.benchmarks.table import markdown
 from scripts.datasets.speech_server import SpeechServer, read_address
+from scripts.launch import ROOT
 
 _SHOWN = {"words wrong (%)": MEASURES["wer"], "DistillMOS": MEASURES["mos"]}
 
 
-Texts = Mapping[str, str]  # sentences by the names of the files
+Texts = Mapping[str, str]  # sentences, or paths of recordings, by the names of the files
 
 
 def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str = "") -> bytes:
@@ -56,13 +58,14 @@ def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str
     return done.stdout
 
 
-def speak_by_command(words: Sequence[str], texts: Texts, folder: Path) -> tuple[float, float]:
+def speak_by_command(words: Sequence[str], texts: Texts, folder: Path, recordings: Texts) -> tuple[float, float]:
     """Let a command speak all texts at once or one by one; returns its processor seconds and the seconds of sound."""
     before = os.times()
     if "{folder}" in " ".join(words):
-        path = folder / "list.txt"
+        path, copies = folder / "list.txt", folder / "copies.tsv"
         write_text(path, "".join(f"{name}|{text}\n" for name, text in texts.items()))
-        run_command(words, {"{list}": path, "{folder}": folder})
+        write_text(copies, "output\twav\n" + "".join(f"{name}\t{recordings.get(name)}\n" for name in texts))
+        run_command(words, {"{list}": path, "{folder}": folder, "{copies}": copies})
     else:
         for name, text in texts.items():
             output = run_command(words, {"{text}": text, "{output}": folder / name}, text=text)
@@ -73,7 +76,7 @@ def speak_by_command(words: Sequence[str], texts: Texts, folder: Path) -> tuple[
     return spent, sum(len(samples) / rate for samples, rate in (_read(folder / name) for name in texts))
 
 
-def speak(system: str, texts: Texts, folder: Path) -> float | None:
+def speak(system: str, texts: Texts, folder: Path, recordings: Texts) -> float | None:
     """Let a command or a server speak into a folder; returns the processor seconds for a second of sound, if known."""
     if system.startswith(("http://", "https://")):
         address, _, query = system.partition("?")
@@ -83,8 +86,8 @@ def speak(system: str, texts: Texts, folder: Path) -> float | None:
             (folder / name).write_bytes(server.speak(text, **fields))
         return None
     words = shlex.split(system)
-    loading, word = speak_by_command(words, {"word.wav": "Yes."}, folder)
-    spent, sound = speak_by_command(words, texts, folder)
+    loading, word = speak_by_command(words, {"word.wav": "Yes."}, folder, recordings)
+    spent, sound = speak_by_command(words, texts, folder, recordings)
     starts = 1 if "{folder}" in system else len(texts)
     sound -= starts * word
     return max(0.0, spent - starts * loading) / sound if sound > 0 else None
@@ -124,6 +127,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("list", type=Path, help="phrases, as inference.py reads them")
     parser.add_argument("systems", nargs="*", help="NAME=COMMAND or NAME=URL")
     parser.add_argument("--recordings", type=Path, help="folder with recordings under the utterances' names")
+    parser.add_argument("--vocoder", type=Path, default=ROOT / "voices/vocoder-small.pt", help="vocoder of the copies")
     parser.add_argument("--whisper", help="size, or folder with a CTranslate2 model (base)")
     parser.add_argument("--language", default="en", help="language of the sentences, for Whisper (en)")
     parser.add_argument("-o", "--output", type=Path, default=Path("output/voices"), help="folder for all sounds")
@@ -132,6 +136,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = EvaluationOptions(recordings=args.recordings, whisper=args.whisper, language=args.language)
     items = find_recordings(read_texts(args.list), options)
     texts = {str(one.output.with_suffix(".wav")): plain_text(one.text or "") for one in items}
+    recordings = {name: str(one.wav) for name, one in zip(texts, items) if one.wav}
+    if len(recordings) == len(texts):
+        copying = f"{shlex.join([sys.executable, str(ROOT / 'inference.py')])} -i {{copies}} -o {{folder}} --quiet"
+        systems["copies, vocoder"] = f"{copying} --harmonic {shlex.quote(str(args.vocoder))}"
+        systems["copies, Griffin-Lim"] = f"{copying} --griffin-lim-iters 60"
+        recordings["word.wav"] = recordings[next(iter(texts))]
     judges = open_judges(("faster_whisper", "distillmos"), options, language=args.language)
     work: dict[str, float | None] = {}
     found = {}
@@ -140,10 +150,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)  # of an earlier run
-        work[system] = speak(command, texts, args.output / system)
+        work[system] = speak(command, texts, args.output / system, recordings)
         found[system] = measure(paths, texts, judges)
-    if all(one.wav for one in items):
-        found[RECORDING] = measure([Path(str(one.wav)) for one in items], texts, judges)
+    if recordings.keys() >= texts.keys():
+        found[RECORDING] = measure([Path(recordings[name]) for name in texts], texts, judges)
     print(f"{len(texts)} sentences; Whisper {judges.whisper or '-'}")
     rows = []
     for system, figures in found.items():

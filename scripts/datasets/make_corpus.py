@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,8 +30,8 @@ from common.importing.recordings import safe_name
 from common.options import add_options, option, read_options
 from common.progress import progress
 from common.signals import ended_by
+from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, choose_texts, find_phones, read_texts
 from scripts.datasets.speech_server import ServerError, SpeechServer, read_address
-from scripts.datasets.texts import SYMBOLS_PER_SECOND, count_symbols, read_texts
 
 _CARD = "corpus.json"
 _END = 0.02  # s of sound before it ends
@@ -46,6 +47,11 @@ class ReadingOptions:
     """Who reads, how, and where to."""
 
     output: Path = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
+    minutes: float | None = option(
+        None,
+        "minutes of speech, of the texts that cover phones and pairs of phones earliest; all if not given",
+        above=0,
+    )
     from_server: str = option(
         None, "address of the server; a key for it is taken from OPENAI_API_KEY", required=True, read=read_address
     )
@@ -91,10 +97,15 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
     write_json(folder / _CARD, card)
     if several:
         write_text(folder / SPEAKERS, "".join(f"{name}\n" for name in sorted(map(safe_name, options.voice))))
+    phones = find_phones(texts, language=options.g2p_language)
+    if options.minutes is not None:
+        order = choose_texts(phones)
+        ends = accumulate(len(phones[name]) / SYMBOLS_PER_MINUTE for name in order)
+        phones = {name: phones[name] for name, end in zip(order, ends) if end <= options.minutes}
     readings = [
-        Reading(f"{safe_name(voice)}/{one}" if several else one, voice, texts[one], n_symbols)
+        Reading(f"{safe_name(voice)}/{one}" if several else one, voice, texts[one], len(phones[one]))
         for voice in options.voice
-        for one, n_symbols in count_symbols(texts, language=options.g2p_language).items()
+        for one in phones
     ]
     made = {f"{line}\n" for line in read_lines(table)} if table.is_file() else set()
     kept = dict.fromkeys(one for one in readings if one.line in made and _seconds(one, options))
@@ -190,7 +201,7 @@ def find_odd_lengths(seconds: Mapping[Reading, float]) -> dict[str, str]:
     for voice in {one.voice for one in seconds}:
         lengths = {one: length for one, length in seconds.items() if one.voice == voice}
         rates = [one.n_symbols / max(length - _SILENCES, 0.05) for one, length in lengths.items()]
-        rate, most = SYMBOLS_PER_SECOND, 2.5
+        rate, most = SYMBOLS_PER_MINUTE / 60, 2.5
         if len(rates) >= _ENOUGH:
             rate, most = statistics.median(rates), 1.5
         for one, length in lengths.items():

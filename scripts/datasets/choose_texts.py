@@ -1,0 +1,87 @@
+"""Reads lists of texts for a corpus, and orders them so that the first ones hold all phones and pairs of phones."""
+
+import heapq
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import fsum
+from pathlib import Path
+
+from common.errors import InputError, shown
+from common.files import read_lines
+from common.progress import progress
+from common.text.front_end import TextFrontEnd
+from common.text.options import TextOptions, text_config
+
+_NAME = re.compile(r"\w[\w.-]*")
+SYMBOLS_PER_MINUTE = 16 * 60  # of the set `espeak`, as LJSpeech's reader says them
+_MARK_WEIGHT = 3  # of a question or exclamation, in pairs of phones: they are few, and each is said differently
+
+
+def read_texts(path: Path) -> dict[str, str]:
+    """Texts by their ids, of lines `id|text`, or of texts alone, which are called `<file>-00001` and so on.
+
+    The last of several columns is read. Empty lines and lines that begin with `#` are skipped.
+
+    Raises InputError for no texts, an id that can't be a file's name or occurs twice, and an empty text.
+    """
+    texts: dict[str, str] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, bar, _ = line.partition("|")
+        name = name.strip() if bar else f"{path.stem}-{len(texts) + 1:05d}"
+        text = " ".join(line.rpartition("|")[2].split())
+        if not _NAME.fullmatch(name) or not text or name in texts:
+            wanted = "id|text, or a text; each id once, of letters, digits and ._-"
+            raise InputError(f"{path}:{number}: {shown(line)}, expected {wanted}")
+        texts[name] = text
+    if not texts:
+        raise InputError(f"{path}: no texts")
+    return texts
+
+
+def find_phones(texts: Mapping[str, str], *, language: str) -> dict[str, list[str]]:
+    """Symbols of the set `espeak` that each text is read as; texts that can't be read are named on stderr."""
+    front_end = TextFrontEnd(text_config(TextOptions(g2p_language=language)), unknown_symbols="drop")
+    phones: dict[str, list[str]] = {}
+    for name, text in progress(texts.items(), desc="phones", unit="line"):
+        try:
+            phones[name] = [front_end.symbols[one] for one in front_end.encode(text, where=name)]
+        except InputError as error:
+            print(f"left out: {error}", file=sys.stderr)
+    return phones
+
+
+def find_units(phones: Sequence[str]) -> set[str | tuple[str, str]]:
+    """The phones of a text, and the pairs of phones that follow each other."""
+    return {*phones, *pairwise(phones)}
+
+
+def choose_texts(phones: Mapping[str, Sequence[str]]) -> list[str]:
+    """The names of texts in an order that covers phones, pairs of phones, questions and exclamations early.
+
+    The next text is the one with the most rare units for its length; a unit counts less each time it is chosen.
+    """
+    units = {name: find_units(row) for name, row in phones.items()}
+    chosen: Counter[str | tuple[str, str]] = Counter()
+
+    def worth(name: str) -> float:
+        values = (1 / (1 + chosen[unit]) ** 2 for unit in units[name])
+        marks = (_MARK_WEIGHT / (1 + chosen[mark]) ** 0.5 for mark in "?!" if mark in units[name])
+        return fsum((*values, *marks)) / len(phones[name])  # exact, as the order of a set differs from run to run
+
+    heap = [(-worth(name), place, name) for place, name in enumerate(units)]
+    heapq.heapify(heap)
+    order: list[str] = []
+    while heap:
+        _, place, name = heapq.heappop(heap)
+        entry = (-worth(name), place, name)
+        if heap and heap[0] < entry:
+            heapq.heappush(heap, entry)
+        else:  # worth only falls, so what still leads with its current worth is the best
+            order.append(name)
+            chosen.update(units[name])
+    return order
