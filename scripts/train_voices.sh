@@ -8,7 +8,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && answer_help "$@"
 use_python
 out=${OUTPUT_DIR:-output/voices}
 export NAME=${NAME:-voices} FILELISTS=${FILELISTS:-$out/filelists} N_TEST=${N_TEST:-0} FEATURES=false LEARNED_ALIGNMENT=true
-for number in 1 2 15; do trap "kill \$!; wait \$!; exit $((128 + number))" "$number"; done # ends the step that runs, too
+# What ends this script ends the step that runs, too.
+for number in 1 2 15; do trap "kill \$! || true; wait \$! || true; exit $((128 + number))" "$number"; done
 
 # step SCRIPT ARGUMENTS...: runs another script.
 step() {
