@@ -12,11 +12,11 @@ from tiny_models import MODELS, KilledError, Runs, assert_same_state, at_iterati
 import train
 from common.checkpoints.checkpoint import saved_checkpoints
 from common.checkpoints.reading import load_checkpoint
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError
 from common.logger import read_log
 from common.training.engine import PhaseLoss
-from common.training.options import SelectionMetric, selection_metric
 from common.training.trainer import Trainer
+from common.training.verdict import find_figure
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +94,9 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
     ]
 
 
-def test_a_metric_is_a_figure_of_the_weights_that_infer_and_nan_is_never_the_best():
+def test_a_metric_is_a_figure_of_the_weights_that_infer():
     figures = {"val_loss": 1.0, "val_ema_loss": 2.0, "val_wer": 9.0}
-    assert [SelectionMetric(name).value(figures) for name in ("loss", "val_loss", "wer", "x")] == [2.0, 1.0, 9.0, None]
-    better = [SelectionMetric().is_better(*pair) for pair in ((1.0, None), (1.0, 2.0), (2.0, 1.0), (math.nan, None))]
-    assert better == [True, True, False, False]
-    assert selection_metric("focus:max").is_better(2.0, 1.0)
-    with pytest.raises(OptionError, match="loss:lowest"):
-        selection_metric("loss:lowest")
+    assert [find_figure(figures, name) for name in ("loss", "val_loss", "wer", "x")] == [2.0, 1.0, 9.0, None]
 
 
 def validated_as(losses: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:
