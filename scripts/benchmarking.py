@@ -12,15 +12,6 @@ from scripts.launch import MODELS, Given, GpuSettings, count, cuda, options, pyt
 from scripts.speaking import VoiceSettings, find_newest, find_voice, inference_options
 from scripts.train import DATASET_PATH, TrainSettings, training_options
 
-# Precision of a training -> options of train.py.
-SETTINGS = {
-    "full": [],
-    "mixed": ["--amp"],
-    "fp32": ["--no-tf32"],
-    "tf32": ["--tf32"],
-    "float16": ["--amp", "--amp-dtype", "float16"],
-    "bfloat16": ["--amp", "--amp-dtype", "bfloat16"],
-}
 _SIZES = "BS_SEQUENCE BS BATCH_SIZE BATCH_SIZE_SEQ"
 _SUBJECTS = ("train", "updates", "inference", "voices", "gpu")
 
@@ -93,7 +84,6 @@ class BenchmarkSettings(TrainSettings):
     sizes: tuple[int, ...] = count(_SIZES, (16,), "batch sizes", names=("-bs", "--batch-size"))
     bs: int | None = None
     mixed: str = setting("AMP", "both", "mixed precision: true, false, or both")
-    precisions: tuple[str, ...] = setting("PRECISIONS", (), "several instead of AMP", choices=tuple(SETTINGS))
     output_dir: Path = setting("OUTPUT_DIR", Path("output/train_benchmark"), "folder for the logs")
     epochs: int = count("EPOCHS", 10, "epochs of a run")
 
@@ -112,7 +102,6 @@ class BenchmarkSettings(TrainSettings):
 )
 def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
     """Time training in each combination of batch size, GPUs and precision."""
-    precisions = own.precisions or ["mixed" if mixed else "full" for mixed in _mixed(own.mixed)]
     numbers = [launch.number_of_gpus(replace(own, num_gpus=word)) for word in own.num_gpus.split()]
     if own.num_gpus == "auto" and own.model == "Jasper":
         numbers = [number for number in (1, 4, 8) if number <= numbers[0]] or [0]
@@ -121,18 +110,17 @@ def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
         manifest = train.librispeech_manifest(corpus, "train-clean-100")
         launch.require(manifest, "no such manifest; see scripts/preprocess_librispeech.sh")
         own = replace(own, train_manifests=(manifest,))
-    least, most = launch.GLOBAL_BATCHES[own.model]
     never = own.epochs + 1  # nothing but training takes time
     chosen = options(epochs_per_checkpoint=never, validation_interval=never, samples_interval=never, epochs=own.epochs)
     given = replace(given, environ={})  # where BATCH_SIZE is of an update
     logs = []
-    for size, gpus, precision in itertools.product(own.sizes, numbers, precisions):
-        accumulation = own.accumulation or max(1, (least if least == most else 1) // (size * max(gpus, 1)))
-        output = own.output_dir / f"gpus{gpus}_bs{size}_acc{accumulation}_{precision}"
+    for size, gpus, mixed in itertools.product(own.sizes, numbers, _mixed(own.mixed)):
+        accumulation = own.accumulation or max(1, launch.GLOBAL_BATCHES.get(own.model, 1) // (size * max(gpus, 1)))
+        output = own.output_dir / f"gpus{gpus}_bs{size}_acc{accumulation}_{'mixed' if mixed else 'full'}"
         if not launch.dry_run():
             shutil.rmtree(output, ignore_errors=True)  # figures of an earlier run
         run = replace(own, bs=size, num_gpus=str(gpus), accumulation=accumulation, output_dir=output)
-        launch.run_or_print(train.command(run, given, *chosen, *SETTINGS[precision]))
+        launch.run_or_print(train.command(run, given, *chosen, *["--amp"] * mixed))
         for checkpoint in output.glob("*.pt"):
             checkpoint.unlink()
         logs.append(output / "nvlog.json")

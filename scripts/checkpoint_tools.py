@@ -52,8 +52,8 @@ def inspect(argv: Sequence[str]) -> None:
 
 def convert_parser() -> ArgumentParser:
     """The options of converting."""
-    text = "Write a checkpoint of another implementation in this one's format."
-    parser = ArgumentParser(prog="convert_checkpoint.sh", description=text)
+    about = "Write a checkpoint of another implementation in this one's format."
+    parser = ArgumentParser(prog="convert_checkpoint.sh", description=about)
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
     add_options(parser, ConversionOptions)
@@ -66,10 +66,8 @@ def convert(argv: Sequence[str]) -> None:
     from common.checkpoints.checkpoint import save_checkpoint
     from common.checkpoints.conversion import convert_checkpoint
 
-    if args.target.exists():
-        raise OptionError(f"{args.target}: exists already; name another TARGET, or remove it")
     checkpoint = convert_checkpoint(args.source, read_options(args, ConversionOptions))
-    save_checkpoint(args.target, checkpoint)
+    save_checkpoint(check_new(args.target), checkpoint)
     print(f"recognized {args.source}: {checkpoint.layout}")
     if checkpoint.assumed:
         print(f"note: not recorded of its mels, and taken to be as published: {', '.join(checkpoint.assumed)}")
@@ -89,10 +87,7 @@ def strip_parser() -> ArgumentParser:
 
 
 def strip(argv: Sequence[str]) -> None:
-    """Write what speaking or transcribing needs: one network, with EMA weights if there are any.
-
-    Such a file is taken wherever a checkpoint is, but for resuming its training.
-    """
+    """Write what speaking or transcribing needs: one network, with EMA weights if there are any."""
     args = strip_parser().parse_args(argv)
     from common.checkpoints.checkpoint import save_checkpoint, strip_checkpoint
     from common.checkpoints.loading import check_fit
@@ -100,8 +95,7 @@ def strip(argv: Sequence[str]) -> None:
 
     name = args.source.stem.replace("_checkpoint", "_inference")  # no checkpoint to resume from is called so
     target = args.target or args.source.with_name(f"{name}{'' if '_inference' in name else '_inference'}.pt")
-    if target.exists():
-        raise OptionError(f"{target}: exists already; name another TARGET, or remove it")
+    check_new(target)
     checkpoint = load_checkpoint(args.source, training=False)
     check_fit(checkpoint, where=str(args.source))
     stripped = strip_checkpoint(checkpoint, dtype=args.dtype)
@@ -122,13 +116,18 @@ def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Te
     return [item.mel[:, :_CALIBRATION_FRAMES] for item in items if item.mel is not None]
 
 
+def check_new(path: Path) -> Path:
+    """The path of a file to write; raises OptionError where one exists."""
+    if path.exists():
+        raise OptionError(f"{path}: exists already; name another file, or remove it")
+    return path
+
+
 @contextmanager
 def new_files(paths: Iterable[Path]) -> Iterator[None]:
     """Write these files within the block, or none of them; OptionError where one exists."""
     for path in paths:
-        if path.exists():
-            raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")
-        check_output_file(path)
+        check_output_file(check_new(path))
     try:
         yield
     except BaseException:
@@ -200,8 +199,8 @@ def export(argv: Sequence[str]) -> None:
     scriptable = options.format != "torchscript" or all(part.scriptable for part in exports.parts)
     quantizable = options.format == "onnx" and all(part.quantization for part in exports.parts)
     if not scriptable or (options.quantize and not quantizable):
-        asked = f"--format {options.format}{f' --quantize {options.quantize}' if options.quantize else ''}"
-        raise OptionError(f"{asked}: {opened.spec.name} cannot be exported so")
+        quantized = f" --quantize {options.quantize}" if options.quantize else ""
+        raise OptionError(f"--format {options.format}{quantized}: {opened.spec.name} cannot be exported so")
     calibrated = options.quantize and any(part.quantization and part.quantization.calibrated for part in exports.parts)
     mels = calibration_mels(options, opened) if calibrated else []
     stripped = strip_checkpoint(opened.checkpoint)

@@ -1,6 +1,7 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -53,7 +54,7 @@ class PrepareSettings(CorpusSettings):
     audio_config: Path | None = setting("AUDIO_CONFIG", None, "mel settings; empty: audio.json in DATASET_PATH")
 
 
-@script(PrepareSettings, [ListOptions])
+@script(PrepareSettings, lambda model: [ListOptions])
 def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     """Split a corpus into lists, and extract its features."""
     corpus = launch.require(
@@ -84,19 +85,16 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     if features != "false":
         _print_next(own, *extracted)
     if features != "true" and (texts.is_file() or dry_run()):
-        language = f"LANGUAGE={own.language}"  # phones, which a voice learns faster than spelling
+        language = {"LANGUAGE": own.language}  # phones, which a voice learns faster than spelling
         _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", language)
     columns = "audio_text" if texts.is_file() and not recordings.is_file() else "audio"  # of which it reads the first
-    _print_next(own, "for a vocoder", "HiFi-GAN", columns)
+    _print_next(own, "for a vocoder", "HiFi-GAN", columns, {})
 
 
 def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettings, list[str | Path]]:
     """The settings with the Tacotron 2 that makes durations, and options that extract durations and pitch.
 
-    There are no options where nothing gives durations.
-
-    Raises:
-        InputError: FEATURES=true, and nothing gives durations.
+    There are no options where nothing gives durations; with FEATURES=true, InputError is raised.
     """
     pitch: list[str | Path] = ["--extract-pitch-char"]
     tacotron2, stored = own.tacotron2_checkpoint, any(corpus.glob("durations/*.pt"))
@@ -119,7 +117,7 @@ def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettin
 
 def _extract(
     own: PrepareSettings, corpus: Path, features: str, splits: list[str], chosen: list[str | Path]
-) -> tuple[str, ...]:
+) -> tuple[str, str, str, dict[str, str]]:
     """Make mel-spectrograms, and features of FastPitch; returns what `_print_next` takes."""
     model, columns = ("Tacotron2", "mel_text") if features == "mels" else ("FastPitch", "mel_dur_pitch_text")
     if not splits:
@@ -128,15 +126,15 @@ def _extract(
     lists = [list_path(own, columns, split) for split in splits]  # the first one's pitch statistics normalize all
     files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *options(audio_config=own.audio_config)]
     run_or_print([python(), launch.shipped("extract_mels.py"), "--dataset-path", corpus, *files, *chosen])
-    settings = []  # by which train.sh reads the text
+    settings = {}  # by which train.sh reads the text
     if features == "mels" and own.language != "en-us":
-        settings = [f"LANGUAGE={own.language}"]
+        settings["LANGUAGE"] = own.language
     if "--extract-durs-from-textgrids" in chosen:
-        settings = ["INPUT_TYPE=phone"]
+        settings["INPUT_TYPE"] = "phone"
         if lists[0].is_file():
             phones = "".join(line.split("|")[3] for line in read_lines(lists[0]))
-            settings.append(f"SYMBOL_SET={'arpabet' if phones.isascii() else 'ipa'}")
-    return "for Tacotron 2" if features == "mels" else "", model, columns, *settings
+            settings["SYMBOL_SET"] = "arpabet" if phones.isascii() else "ipa"
+    return "for Tacotron 2" if features == "mels" else "", model, columns, settings
 
 
 def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
@@ -149,24 +147,24 @@ def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
 
     seconds = sum(check_recordings(corpus, [line.split("|")[0] for line in read_lines(texts)]).values())
     if 0 < seconds < _LITTLE_SPEECH:
-        named = [] if own.name in ("ljs", corpus.resolve().name) else [f"NAME={own.name}"]
+        named = {} if own.name in ("ljs", corpus.resolve().name) else {"NAME": own.name}
         what = f"with {seconds / 60:.1f} minutes of speech: the shipped voice, fine-tuned"
-        launch.print_next(what, [*named, "bash", "scripts/finetune_voice.sh", corpus])
+        launch.print_next(what, named, "finetune_voice", corpus)
 
 
-def _print_next(own: PrepareSettings, what: str, model: str, columns: str, *settings: str) -> None:
+def _print_next(own: PrepareSettings, what: str, model: str, columns: str, settings: Mapping[str, object]) -> None:
     """Print the command that trains on the lists of those columns."""
     training, validation = list_path(own, columns, "train"), list_path(own, columns, "val")
     if not validation.is_file() and not dry_run():
         validation = training
-    words = [*settings, f"DATASET_PATH={own.dataset_path}", *([] if own.name == "ljs" else [f"NAME={own.name}"])]
-    if model == "FastPitch" and own.dataset_path and (own.dataset_path / SPEAKERS).is_file():
-        words.insert(0, "NUM_SPEAKERS=auto")
-    words += [f"AUDIO_CONFIG={own.audio_config}"] if own.audio_config else []
-    words += [f"TRAIN_FILELIST={training}", f"VAL_FILELIST={validation}"]
-    words += ["SIZE=small"] if model == "FastPitch" and launch.number_of_gpus(own) == 0 else []
+    has_speakers = model == "FastPitch" and own.dataset_path and (own.dataset_path / SPEAKERS).is_file()
+    variables = {"NUM_SPEAKERS": "auto"} if has_speakers else {}
+    variables |= {**settings, "DATASET_PATH": own.dataset_path} | ({} if own.name == "ljs" else {"NAME": own.name})
+    variables |= {"AUDIO_CONFIG": own.audio_config} if own.audio_config else {}
+    variables |= {"TRAIN_FILELIST": training, "VAL_FILELIST": validation}
+    variables |= {"SIZE": "small"} if model == "FastPitch" and launch.number_of_gpus(own) == 0 else {}
     script = {"FastPitch": "train", "Tacotron2": "train_tacotron2", "HiFi-GAN": "train_lj22khz"}[model]
-    launch.print_next(what, [*words, "bash", f"scripts/{script}.sh"])
+    launch.print_next(what, variables, script)
 
 
 def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:
@@ -176,10 +174,6 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
         return
     chosen = options(source=source, output=folder, member=member, sha256=checksum)
     run_or_print([python(), "-m", "scripts.download_models", "corpus", *chosen])
-
-
-def _print_script(value: Path, default: Path, script: str) -> None:
-    launch.print_next("", [*([] if value == default else [f"DATASET_PATH={value}"]), "bash", f"scripts/{script}.sh"])
 
 
 @dataclass(frozen=True)
@@ -198,8 +192,9 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
     corpus = own.dataset_path or train.find_ljspeech()
     checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _ARCHIVES["LJSpeech-1.1"][1])
     _download(own.archive, corpus, "metadata.csv", checksum)
-    _print_script(corpus, Path("LJSpeech-1.1"), "prepare_dataset")
-    launch.print_next("for a vocoder, as the originals have it", ["bash", "scripts/download_models.sh", "waveglow"])
+    named = {} if corpus == Path("LJSpeech-1.1") else {"DATASET_PATH": corpus}
+    launch.print_next("", named, "prepare_dataset")
+    launch.print_next("for a vocoder, as the originals have it", {}, "download_models", "waveglow")
 
 
 @dataclass(frozen=True)
@@ -221,7 +216,8 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     for subset in own.subsets or LIBRISPEECH:
         checksum = _ARCHIVES[subset][1] if own.verify else None
         _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
-    _print_script(own.dataset_path, train.LIBRISPEECH_FOLDER, "preprocess_librispeech")
+    named = {} if own.dataset_path == train.LIBRISPEECH_FOLDER else {"DATASET_PATH": own.dataset_path}
+    launch.print_next("", named, "preprocess_librispeech")
 
 
 @script()

@@ -50,10 +50,7 @@ PUBLISHED = {name: PublishedModel(model, _NGC + path, *file) for name, model, pa
 
 
 def fetch(url: str, target: Path) -> None:
-    """Make ``target`` the file at a URL, after what an earlier call has brought of it.
-
-    Raises InputError if it can't be downloaded, and OutputError if it can't be written; the next call resumes.
-    """
+    """Make ``target`` the file at a URL, resuming an earlier call; raises InputError or OutputError."""
     make_folder(target.parent)
     done = target.stat().st_size if target.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
@@ -63,8 +60,7 @@ def fetch(url: str, target: Path) -> None:
                 done = 0
             size = done + int(response.headers.get("Content-Length", 0))
             with target.open("ab" if done else "wb") as file, progress(desc=target.name, unit="MiB") as bar:
-                bar.total = -(-size // BLOCK) or None
-                bar.update(done // BLOCK)
+                bar.total = -(-(size - done) // BLOCK) or None
                 while block := response.read(BLOCK):
                     with writing(target, "; make room and run again to resume"):
                         file.write(block)
@@ -106,7 +102,7 @@ def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) 
             make_folder(folder)
             shutil.copyfile(path, folder / path.name)
             return
-        # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
+        # Pythons before 3.10.12 and 3.11.4 have no filters.
         safe = hasattr(tarfile, "data_filter") and not path.name.lower().endswith(".zip")
         shutil.unpack_archive(path, folder, **{"filter": "data"} if safe else {})
     except _BROKEN as error:
@@ -140,19 +136,19 @@ def bring_member(source: str, output: Path, *, member: str, sha256: str | None =
 
 
 def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str | None) -> None:
-    """Bring a model into its folder below ``output``, which gets it only if it has a checkpoint of the model.
+    """Bring a model into its folder below ``output``, by default the published one, unless it is there already.
 
-    Without sources it is the published one, unless it is there already. Raises as `bring` and `describe`.
+    Raises CheckpointError if none of the files is a checkpoint of the model, and as `bring`.
     """
-    published = PUBLISHED[name]
-    folder = output / get_model(published.model).option  # where the scripts look
-    if not sources and any(folder.rglob(published.file or "*.pt")):
+    model, address, file = PUBLISHED[name]
+    folder = output / get_model(model).option  # where the scripts look
+    if not sources and any(folder.rglob(file or "*.pt")):
         print(f"{folder} has it already")
         return
-    with brought(sources or [published.address], folder, sha256=sha256) as fresh:
-        check_model(fresh, model=published.model)
+    with brought(sources or [address], folder, sha256=sha256) as fresh:
+        check_model(fresh, model=model)
         shutil.copytree(fresh, folder, dirs_exist_ok=True, copy_function=os.replace)
-    print(f"{folder}: {published.model}")
+    print(f"{folder}: {model}")
 
 
 def check_model(folder: Path, *, model: str) -> None:

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 def build_parser(
     models: Sequence[ModelSpec] | None = None, without: Collection[str] = (), *, reads_results: bool = False
 ) -> ArgumentParser:
-    """The options, with those of ``models`` that speak, by default all, but for fields ``without``.
-
-    Where listeners' results are read, the checkpoints and the list may be left out.
-    """
+    """The options of ``models`` that speak, by default all, but for fields ``without``; results need no checkpoints."""
     parser = ArgumentParser(
         prog="evaluate_voice.sh",
         description="Speak a list, or copy its recordings, and measure errors, distance from recordings, and speed",
@@ -46,8 +43,7 @@ def build_parser(
     parser.add_argument("list", type=Path, nargs=nargs, help=text)
     add_options(parser, EvaluationOptions)
     for spec in models_with("recognizer"):
-        text = "recognizer for WER and CER, in place of Whisper"
-        parser.add_argument(f"--{spec.option}", type=Path, help=text)
+        parser.add_argument(f"--{spec.option}", type=Path, help="recognizer for WER and CER, in place of Whisper")
     add_voice_options(parser, models, without={"acceleration", "fade_out", *without})
     add_options(parser.add_argument_group("computing"), ComputingOptions)
     return parser
@@ -94,19 +90,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _evaluate(argv, models, output) or status
         if status > 1:  # stopped by a signal
             return status
-    _compare(args.output, options.listening, systems)
-    return status
-
-
-def _compare(folder: Path, listening: str | None, systems: Mapping[str, Path]) -> None:
-    """Compare evaluated systems by their figures if there are several, or by people."""
     from common.evaluation.command import print_differences
     from common.evaluation.listening import write_listening_test
 
-    if listening is not None:
-        write_listening_test(folder, listening, systems)
+    if options.listening is not None:
+        write_listening_test(args.output, options.listening, systems)
     elif len(systems) > 1:
         print_differences(systems)
+    return status
 
 
 def _evaluate(argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoint]", output: Path) -> int:

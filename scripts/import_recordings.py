@@ -38,8 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     status = import_recordings(args.source, args.target, options)
     if status == 0:
         n_val = min(100, max(1, len(read_lines(args.target / "metadata.csv")) // 20))
-        words = [f"DATASET_PATH={args.target}", f"NAME={args.target.resolve().name}", f"N_VAL={n_val}", "N_TEST=0"]
-        print_next("", [*words, "FEATURES=false", "bash", "scripts/prepare_dataset.sh"])
+        named = {"DATASET_PATH": args.target, "NAME": args.target.resolve().name}
+        print_next("", {**named, "N_VAL": n_val, "N_TEST": 0, "FEATURES": "false"}, "prepare_dataset")
     return status
 
 

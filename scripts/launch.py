@@ -34,15 +34,8 @@ from common.registry import get_model
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
-# Utterances, or a vocoder's segments, in an update of the published runs: the least and the most.
-GLOBAL_BATCHES = {
-    "FastPitch": (256, 256),
-    "HiFi-GAN": (128, 128),
-    "Jasper": (512, 1024),
-    "Tacotron2": (48, 1024),
-    "WaveGlow": (4, 80),
-    "Harmonic": (8, 8),
-}
+# Utterances, or a vocoder's segments, in an update of the published runs, where all have the same number.
+GLOBAL_BATCHES = {"FastPitch": 256, "HiFi-GAN": 128, "Harmonic": 8}
 # How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
 _TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
 _OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # values of LANGUAGE that are no tags of eSpeak NG: en_US:en, C.UTF-8
@@ -100,6 +93,11 @@ class Script:
     defaults: Mapping[str, str]
     model_of: Mapping[str, str]
 
+    def default_variables(self, model: str) -> dict[str, str]:
+        """The variables that a model's runs have unless they are set."""
+        words = shlex.split(f"{self.defaults.get('', '')} {self.defaults.get(model, '')}")
+        return dict(word.split("=", 1) for word in words)
+
     def declarations(self, model: str) -> Iterator[tuple[str, Option, Any]]:
         """Name, declaration and default of each of its options that has a variable, its own first."""
         recipe = get_model(model).arg_parser.RECIPE if model in MODELS else None
@@ -115,12 +113,9 @@ class Script:
         return {name: reason for name, scripts, reason in rows if places & {*scripts.split()}}
 
     def start(self, environ: Mapping[str, str], words: Sequence[str]) -> None:
-        """Run with these variables and arguments.
+        """Run with these variables and arguments; raises OptionError for a removed variable or a wrong value.
 
         Leading NAME=value arguments are defaults of variables, and so are Jasper's positional arguments.
-
-        Raises:
-            OptionError: a variable was removed or has a wrong value.
         """
         environ, words = dict(environ), list(words)
         if _OF_GETTEXT.fullmatch(environ.get("LANGUAGE", "")):
@@ -129,7 +124,7 @@ class Script:
         for name, reason in self.removed(model).items():
             if (value := environ.pop(name, "")).lower() not in ("", "0", "false", "no", "off"):
                 raise OptionError(f"{name}={shown(value)[1:-1]}: of the original script; {reason}")
-        defaults = dict(word.split("=", 1) for one in ("", model) for word in shlex.split(self.defaults.get(one, "")))
+        defaults = self.default_variables(model)
         while words and re.match("[A-Z_0-9]+=", words[0]):
             name, _, defaults[name] = words.pop(0).partition("=")
         for name in _POSITIONS if model == "Jasper" else ():
@@ -166,14 +161,13 @@ class Script:
         """The parser of its own settings; ``--help`` lists the variables of its program too."""
         lines = {"": "Variables, set in front of the script as NAME=value:"}
         model = model or (*self.models, "")[0]
-        chosen = dict(word.split("=", 1) for one in ("", model) for word in shlex.split(self.defaults.get(one, "")))
+        chosen = self.default_variables(model)
         for _, known, default in self.declarations(model):
             value = "" if default in (None, (), False) else str(words_of_value(default)).lower()
-            value = chosen.get(str(known.variable), value)
-            lines.setdefault(str(known.variable), f"  {f'{known.variable}={value}':<32}  {known.help}")
-        text = "\n".join(lines.values())
+            setting = f"{known.variable}={chosen.get(str(known.variable), value)}"
+            lines.setdefault(str(known.variable), f"  {setting:<32}  {known.help}")
         layout = argparse.RawDescriptionHelpFormatter
-        parser = ArgumentParser(prog=f"{self.name}.sh", epilog=text, formatter_class=layout)
+        parser = ArgumentParser(prog=f"{self.name}.sh", epilog="\n".join(lines.values()), formatter_class=layout)
         if self.models:
             parser.add_argument("-m", "--model", choices=self.models, help="what to work with; MODEL too")
         add_options(parser, self.own)
@@ -200,18 +194,16 @@ def load_scripts() -> dict[str, Script]:
 
 def script(
     own: type = GpuSettings,
-    programs: Callable[[str], Sequence[type]] | Sequence[type] = (),
+    programs: Callable[[str], Sequence[type]] = lambda model: (),
     *,
     models: Sequence[str] = (),
-    defaults: Mapping[str, str] | str = "",
+    defaults: Mapping[str, str] | None = None,
     model_of: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[Any, Given], None]], Script]:
     """Register a function as the script of its name; `Script` describes the arguments."""
 
     def declare(run: Callable[[Any, Given], None]) -> Script:
-        by_model = programs if callable(programs) else lambda model: programs
-        given = {"": defaults} if isinstance(defaults, str) else defaults
-        SCRIPTS[run.__name__] = Script(run.__name__, run, own, by_model, models, given, model_of or {})
+        SCRIPTS[run.__name__] = Script(run.__name__, run, own, programs, models, defaults or {}, model_of or {})
         return SCRIPTS[run.__name__]
 
     return declare
@@ -222,18 +214,15 @@ def options(**values: Any) -> list[Any]:
     return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
 
 
-def number_of_gpus(own: GpuSettings, most: int | None = None) -> int:
+def number_of_gpus(own: GpuSettings, most: int = sys.maxsize) -> int:
     """Return the number of GPUs to use on each machine, at most ``most``; raises OptionError."""
     if own.cpu or own.cuda is False:
         return 0
     if own.num_gpus == "auto":
-        there = 1 if own.cuda else count_gpus()
-        return there if most is None else min(there, most)
+        return min(1 if own.cuda else count_gpus(), most)
     if not own.num_gpus.isdecimal():
         raise OptionError(f"NUM_GPUS={shown(own.num_gpus)[1:-1]}: expected auto or a whole number")
-    if most is not None and int(own.num_gpus) > most:
-        raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; one process does this")
-    return int(own.num_gpus)
+    return min(int(own.num_gpus), most)
 
 
 def cuda(own: GpuSettings) -> list[str]:
@@ -254,9 +243,7 @@ def count_gpus() -> int:
 def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
     """The words that start a program in as many processes as a training asks for, and their number.
 
-    Raises:
-        InputError: PyTorch sees fewer GPUs.
-        OptionError: the first of several machines is not named.
+    Raises InputError if PyTorch sees fewer GPUs, and OptionError if the first of several machines is not named.
     """
     processes, words = max(n_gpus, 1), [python()]
     if n_gpus > 1 and not dry_run():
@@ -264,9 +251,9 @@ def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
 
         if (found := torch.cuda.device_count()) < n_gpus:  # torchrun would show a traceback of each process
             raise InputError(f"NUM_GPUS={n_gpus}, but PyTorch sees {found} GPUs here; NUM_GPUS=0 is for the CPU")
-    if own.nnodes > 1 and own.master_addr is None:
-        raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
     if own.nnodes > 1:
+        if own.master_addr is None:
+            raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
         address = f"{own.master_addr}:{own.port or 29500}"
         where = ["--rdzv-backend", "c10d", "--rdzv-id", own.run_id or own.model.lower(), "--rdzv-endpoint", address]
         words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes), *where]
@@ -333,9 +320,8 @@ def exec_or_print(command: Sequence[str | Path]) -> None:
     os.execvp(words[0], words)
 
 
-def print_next(what: str, command: Sequence[str | Path]) -> None:
-    """Print a command to run next, as it can be pasted; ``what`` says what for, and may be empty."""
-    found = [str(shipped(word)) if word.startswith("scripts/") else word for word in map(str, command)]
-    pairs = [re.fullmatch(r"(?s)([A-Z_0-9]+=)?(.*)", word) for word in found]
-    words = [f"{one[1] or ''}{shlex.quote(one[2])}" for one in pairs if one]
-    print(f"next{', ' * bool(what)}{what}: {' '.join(words)}", flush=True)
+def print_next(what: str, variables: Mapping[str, object], script: str, *words: object) -> None:
+    """Print the command of a script to run next, as it can be pasted; ``what`` says what for, and may be empty."""
+    settings = [f"{name}={shlex.quote(str(value))}" for name, value in variables.items()]
+    command = [*settings, "bash", *(shlex.quote(str(word)) for word in (shipped(f"scripts/{script}.sh"), *words))]
+    print(f"next{', ' * bool(what)}{what}: {' '.join(command)}", flush=True)

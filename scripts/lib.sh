@@ -18,14 +18,11 @@ fail() {
 }
 
 # The scripts test for 0 or 1, and pass that on to the scripts that they start.
-for name in DRY_RUN USE_SYSTEM_PYTHON; do
-    case "${!name:-}" in
-        "") ;;
-        1 | [Tt]rue | TRUE | [Yy]es | YES | [Oo]n | ON) export "$name=1" ;;
-        0 | [Ff]alse | FALSE | [Nn]o | NO | [Oo]ff | OFF) export "$name=0" ;;
-        *) fail 2 "$name=${!name}: expected true or false (or 1, yes, on, or 0, no, off)" ;;
-    esac
-done
+case "${DRY_RUN:-}" in
+    1 | [Tt]rue | TRUE | [Yy]es | YES | [Oo]n | ON) export DRY_RUN=1 ;;
+    "" | 0 | [Ff]alse | FALSE | [Nn]o | NO | [Oo]ff | OFF) export DRY_RUN=0 ;;
+    *) fail 2 "DRY_RUN=$DRY_RUN: expected true or false (or 1, yes, on, or 0, no, off)" ;;
+esac
 
 # True if $1 runs and is a Python that this project supports.
 is_supported_python() {
@@ -36,12 +33,12 @@ is_supported_python() {
 # USE_SYSTEM_PYTHON=1 (as in Docker), else .venv's, with the packages of requirements.txt or requirements-dev.txt.
 use_python() {
     if [ -n "${PYTHON:-}" ]; then
-        [ "${DRY_RUN:-0}" = 1 ] || command -v "$PYTHON" >/dev/null ||
+        [ "$DRY_RUN" = 1 ] || command -v "$PYTHON" >/dev/null ||
             fail 2 "PYTHON=$PYTHON: no such program; name a Python that has requirements.txt, or leave PYTHON out to use .venv"
-    elif [ "${USE_SYSTEM_PYTHON:-0}" = 1 ]; then
+    elif [[ "${USE_SYSTEM_PYTHON:-0}" =~ ^(1|true|yes|on)$ ]]; then
         PYTHON=python3
     else
-        [ "${DRY_RUN:-0}" = 1 ] || update_venv "$@"
+        [ "$DRY_RUN" = 1 ] || update_venv "$@"
         PYTHON="$VENV/bin/python"
     fi
     export PYTHON
@@ -80,7 +77,7 @@ update_venv() {
 
 # Runs a command in this script's place, so that a signal to the script reaches it, or with DRY_RUN=1 prints it.
 exec_or_print() {
-    [ "${DRY_RUN:-0}" = 1 ] || exec "$@"
+    [ "$DRY_RUN" = 1 ] || exec "$@"
     printf '%q ' "$@"
     echo
 }

@@ -7,6 +7,7 @@ is a key of `PARSERS`. All else on the pages is written by hand.
 import argparse
 import re
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -100,34 +101,31 @@ def _code(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def options_by_user() -> dict[str, list[Option]]:
-    """The options of each command; train.py is several users, one for each model."""
-    models = {model: options_of(parser_of("train", model)) for model in available_models()}
-    return models | {command: options_of(parser_of(command)) for command in PARSERS if command != "train"}
-
-
-def merged(by_user: dict[str, list[Option]]) -> dict[Option, dict[str, str]]:
-    """Each option once, in the group of its last user, with its default for each user."""
+@cache
+def merged_options() -> dict[Option, dict[str, str]]:
+    """Each option once, in the group of its last user, and its defaults by user: a command, or a model of train.py."""
+    parsers = {model: parser_of("train", model) for model in available_models()}
+    parsers |= {command: parser_of(command) for command in PARSERS if command != "train"}
     defaults: dict[Option, dict[str, str]] = {}
     groups: dict[Option, str] = {}
-    for user, options in by_user.items():
-        for option in options:
+    for user, parser in parsers.items():
+        for option in options_of(parser):
             key = option._replace(default="", group="")
             defaults.setdefault(key, {})[user] = option.default
             groups[key] = option.group
-    return {key._replace(group=groups[key]): defaults[key] for key in defaults}
+    return {key._replace(group=groups[key]): users for key, users in defaults.items()}
 
 
 def tables(options: dict[Option, dict[str, str]], *, level: int, show_users: bool = False) -> str:
     """A table for each group of options, below a heading where the group has a title."""
     text = ""
     groups = list(dict.fromkeys(["", *(option.group for option in options)]))
-    users_of = {option: _code(_commands(users)) for option, users in options.items()} if show_users else {}
-    places = {users: place for place, users in enumerate(dict.fromkeys(users_of.values()))}
-    ordered = sorted(options, key=lambda one: (groups.index(one.group), places.get(users_of.get(one, ""), 0)))
+    users_of = {option: _code(_commands(users)) if show_users else "" for option, users in options.items()}
+    places = list(dict.fromkeys(users_of.values()))
+    ordered = sorted(options, key=lambda one: (groups.index(one.group), places.index(users_of[one])))
     for group, members in groupby(ordered, key=lambda one: one.group):
         text += f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else ""
-        for users, rows in groupby(members, key=users_of.get):
+        for users, rows in groupby(members, key=lambda one: users_of[one]):
             text += f"\n{users}:\n" if users else ""
             text += table("option, variable | default | meaning", (_row(one, options[one]) for one in rows))
     return text
@@ -137,45 +135,44 @@ def _commands(users: Iterable[str]) -> list[str]:
     """The commands of these users: train.py once, with the models unless it's all of them."""
     models = [user for user in users if user in available_models()]
     train = "train.py" if len(models) == len(available_models()) else f"train.py -m {', '.join(models)}"
-    others = [user for user in users if user not in models]
-    return ([train] if models else []) + [_program(command) for command in others]
+    return [train] * bool(models) + [_program(user) for user in users if user not in models]
 
 
-def _program(command: str) -> str:
-    name, *arguments = command.rpartition("scripts.")[2].removeprefix("demos.").split()
-    return " ".join([f"{name}.{'sh' if command.startswith('scripts.') else 'py'}", *arguments[:1]])
+def _program(user: str) -> str:
+    """The file that starts a command; a model stands for itself."""
+    if user in available_models():
+        return user
+    name, *arguments = user.rpartition("scripts.")[2].removeprefix("demos.").split()
+    return " ".join([f"{name}.{'sh' if user.startswith('scripts.') else 'py'}", *arguments[:1]])
 
 
 def _row(option: Option, defaults: dict[str, str]) -> tuple[str, str, str]:
     """Cells of an option: the default of most users stands alone, and others name their users."""
     by_default: dict[str, list[str]] = {}
     for user, default in defaults.items():
-        by_default.setdefault(default, []).append(user if user in available_models() else _program(user))
+        by_default.setdefault(default, []).append(_program(user))
     usual = max(by_default, key=lambda default: len(by_default[default]))
-    named = {one: users for one, users in by_default.items() if one != usual or len(users) * 2 <= len(defaults)}
-    parts = ([] if usual in named else [usual]) + [
-        f"{', '.join(users)} {one or 'none'}" for one, users in named.items()
-    ]
+    parts = [usual] if len(by_default[usual]) * 2 > len(defaults) else []
+    parts += [f"{', '.join(users)} {one or 'none'}" for one, users in by_default.items() if [one] != parts[:1]]
     names = _code(option.names) + option.values + (f", {option.variable}" if option.variable else "")
     return names, "; ".join(filter(None, parts)), option.meaning
 
 
 def shared_part(_: str) -> str:
     """The options of several commands."""
-    options = merged(options_by_user())
-    return tables({one: users for one, users in options.items() if len(_commands(users)) > 1}, level=3, show_users=True)
+    options = {one: users for one, users in merged_options().items() if len(_commands(users)) > 1}
+    return tables(options, level=3, show_users=True)
 
 
 def own_part(command: str) -> str:
     """The options of one command alone."""
-    options = merged(options_by_user())
-    return tables({one: users for one, users in options.items() if list(users) == [command]}, level=3)
+    return tables({one: users for one, users in merged_options().items() if list(users) == [command]}, level=3)
 
 
 def training_part(_: str) -> str:
     """The options of train.py alone, below a heading for each set of models that has them."""
     by_models: dict[tuple[str, ...], dict[Option, dict[str, str]]] = {}
-    for option, users in merged(options_by_user()).items():
+    for option, users in merged_options().items():
         if set(users) <= set(available_models()):
             by_models.setdefault(tuple(users), {})[option] = users
     text = ""
@@ -194,36 +191,29 @@ def settings_part(_: str) -> str:
                 option = option_of(field)
                 usual = option == f"--{known.variable.lower().replace('_', '-')}"
                 choices = f": {', '.join(known.choices)}" if known.choices else ""
-                names = f"`{known.variable}`" if usual else f"`{known.variable}`, `{option}`"
-                found.setdefault((names, _escape(known.help + choices)), []).append(f"{name}.sh")
+                setting = _code([known.variable] if usual else [known.variable, option])
+                found.setdefault((setting, _escape(known.help + choices)), []).append(f"{name}.sh")
     by_scripts: dict[str, list[tuple[str, str]]] = {}
     for setting, scripts in found.items():
         by_scripts.setdefault(_code(scripts), []).append(setting)
-    rows = (
-        ("" if number else scripts, *setting)
-        for scripts, settings in by_scripts.items()
-        for number, setting in enumerate(settings)
-    )
+    rows = []
+    for scripts, settings in by_scripts.items():
+        rows += [(scripts, *settings[0]), *(("", *setting) for setting in settings[1:])]
     return table("scripts | setting | meaning", rows)
 
 
-def published_options(command: str) -> dict[str, str]:
-    """Options of the published toolkits, and what replaces them in a command; in train that of all models."""
-    found: dict[str, str] = {}
-    for words in [(model,) for model in available_models()] if command == "train" else [()]:
-        found = parser_of(command, *words).published | found
-    configs = (get_model(name).config.ModelConfig for name in available_models())
-    architecture = {name for config in configs for name in config.__dataclass_fields__}
-    return {name: text for name, text in found.items() if name[2:].replace("-", "_") not in architecture}
-
-
 def published_part(command: str) -> str:
-    """A row for the options that another one replaces, and one for those that have gone."""
-    by_replacement: dict[str, list[str]] = {}
-    for name, replacement in published_options(command).items():
-        by_replacement.setdefault(_replacement(replacement), []).append(name)
-    rows = sorted(by_replacement.items(), key=lambda row: row[0] == GONE)
-    return table("published | here", ((_code(names), here) for here, names in rows))
+    """A row for the published options that each of ours replaces, and one for those that have gone."""
+    replacements: dict[str, str] = {}
+    for words in [(model,) for model in available_models()] if command == "train" else [()]:
+        replacements = parser_of(command, *words).published | replacements
+    configs = [get_model(name).config.ModelConfig for name in available_models()]
+    architecture = {option_of(name) for config in configs for name in config.__dataclass_fields__}
+    cells: dict[tuple[str, ...], list[str]] = {}
+    for name, text in replacements.items():
+        if name.replace("_", "-") not in architecture:
+            cells.setdefault((_replacement(text),), []).append(name)
+    return _published_table("published | here", cells)
 
 
 def published_variables_part(_: str) -> str:
@@ -238,12 +228,17 @@ def published_variables_part(_: str) -> str:
                     found.setdefault((other, str(known.variable)), {})[f"{name}.sh"] = None
     for variable, scripts, reason in (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")):
         found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in scripts.split())
-    cells: dict[tuple[str, str], list[str]] = {}  # scripts and replacement -> variables
+    cells: dict[tuple[str, ...], list[str]] = {}  # scripts and replacement -> variables
     for (variable, here), places in sorted(found.items()):
         named = "" if places == having.get(here) else _code(places).replace("`all.sh`", "all")
         cells.setdefault((named, _replacement(here)), []).append(variable)
-    rows = sorted(cells.items(), key=lambda row: row[0][1] == GONE)
-    return table("published | scripts | here", ((_code(names), *row) for row, names in rows))
+    return _published_table("published | scripts | here", cells)
+
+
+def _published_table(titles: str, cells: dict[tuple[str, ...], list[str]]) -> str:
+    """A table of published names by what is here, with what has gone at its end."""
+    rows = sorted(cells.items(), key=lambda row: row[0][-1] == GONE)
+    return table(titles, ((_code(names), *here) for here, names in rows))
 
 
 def _replacement(text: str) -> str:

@@ -4,7 +4,7 @@ They are inference_example, evaluate_recognizer, evaluate_voice and serve.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -66,8 +66,7 @@ def inference_options(model: str) -> Sequence[type]:
 def find_newest(model: str, folder: Path = OUTPUT) -> Path:
     """The newest checkpoint of a model in ``folder``, else, but for a voice with a NAME, downloaded or shipped.
 
-    Raises:
-        InputError: there is none.
+    Raises InputError if there is none.
     """
     found = next(iter(_checkpoints_of(model, folder)), None)
     if found is None and dry_run():
@@ -84,19 +83,30 @@ def find_newest(model: str, folder: Path = OUTPUT) -> Path:
 
 def _checkpoints_of(model: str, folder: Path = OUTPUT) -> list[Path]:
     """The checkpoints of a model in a folder, the newest first, then those in ./pretrained_models."""
-    trained = folder.glob(f"{model}_checkpoint_*.pt")
-    return [*sorted(trained, key=lambda path: path.stat().st_mtime, reverse=True), *downloaded(model)]
+    return [*_newest_first(folder.glob(f"{model}_checkpoint_*.pt")), *downloaded(model)]
+
+
+def downloaded(model: str) -> list[Path]:
+    """The checkpoints of a model that scripts/download_models.sh has put into ./pretrained_models, the newest first."""
+    folder = Path("pretrained_models") / get_model(model).option
+    kinds = (path for kind in ("*.pt", "g_*", "nvidia_*") for path in folder.rglob(kind))
+    return _newest_first({path for path in kinds if path.is_file() and "discrim" not in path.name})
+
+
+def _newest_first(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -> Any:
-    """The settings with the newest voice and the newest vocoder, trained or downloaded, where none is named.
+    """The settings with the newest voice and vocoder, trained or downloaded, where none is named.
 
     A list of phrases with a column of mels or recordings needs no voice.
     """
     folder = OUTPUT / (own.name or "")
     if own.model == "Tacotron2" and own.tacotron2 is None:
         own = replace(own, tacotron2=find_newest("Tacotron2", folder))
-    if own.voice is None and not _gives_sound(phrases):
+    heading = read_text(phrases).partition("\n")[0] if phrases and phrases.is_file() else ""
+    if own.voice is None and {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", heading)):
         own = replace(own, fastpitch=find_newest("FastPitch", folder))
     name = VOCODERS.get(own.model)
     if name and getattr(own, name) is None:
@@ -107,21 +117,6 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -
             note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
             return replace(own, **{name: str(path)})
     return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
-
-
-def _gives_sound(phrases: Path | None) -> bool:
-    """Whether a list names a column of mel-spectrograms or recordings."""
-    if phrases is None or not phrases.is_file():
-        return False
-    return not {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", read_text(phrases).partition("\n")[0]))
-
-
-def downloaded(model: str) -> list[Path]:
-    """The checkpoints of a model that scripts/download_models.sh has put into ./pretrained_models, the newest first."""
-    folder = Path("pretrained_models") / get_model(model).option
-    kinds = (path for kind in ("*.pt", "g_*", "nvidia_*") for path in folder.rglob(kind))
-    found = {path for path in kinds if path.is_file() and "discrim" not in path.name}
-    return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -135,7 +130,7 @@ class ExampleSettings(VoiceSettings):
     manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe, instead of DATASET")
 
 
-@script(ExampleSettings, inference_options, models=launch.MODELS, defaults="BATCH_SIZE=32")
+@script(ExampleSettings, inference_options, models=launch.MODELS, defaults={"": "BATCH_SIZE=32"})
 def inference_example(own: ExampleSettings, given: Given) -> None:
     """Speak a list, or transcribe one with Jasper."""
     if own.model == "Jasper":
@@ -163,7 +158,7 @@ class EvaluateSettings(GpuSettings):
     jasper: Path | None = setting("JASPER CHECKPOINT", None, "recognizer of the words, instead of Whisper")
 
 
-@script(EvaluateSettings, [EvaluationOptions, ComputingOptions, EmaOptions])
+@script(EvaluateSettings, lambda model: [EvaluationOptions, ComputingOptions, EmaOptions])
 def evaluate_voice(own: EvaluateSettings, given: Given) -> None:
     """Evaluate a voice or a vocoder on a list."""
     chosen = [*cuda(own), *options(output=own.output_dir, jasper=own.jasper), *given.options]
@@ -181,7 +176,7 @@ class TranscribeSettings(EvaluateSettings):
     manifests: tuple[Path, ...] = setting("MANIFESTS", (), "lists or manifests to transcribe, instead of DATASETS")
 
 
-@script(TranscribeSettings, inference_options, models=("Jasper",), defaults="BATCH_SIZE=16")
+@script(TranscribeSettings, inference_options, models=("Jasper",), defaults={"": "BATCH_SIZE=16"})
 def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
     """Transcribe lists with Jasper and print its error rates."""
     corpus, jasper = own.dataset_path, own.jasper or find_newest("Jasper")
@@ -196,7 +191,7 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
         launch.run_or_print([python(), launch.shipped("inference.py"), *chosen, *given.options])
 
 
-@script(VoiceSettings, [ComputingOptions, EmaOptions])
+@script(VoiceSettings, lambda model: [ComputingOptions, EmaOptions])
 def serve(own: VoiceSettings, given: Given) -> None:
     """Serve a voice; serve.py reads SPEECH_API_KEY, the key that clients must send, itself."""
     chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]

@@ -17,7 +17,7 @@ check() {
     local result=passed
     (exec_or_print "${@:2}") || result=failed
     [ "$result" = passed ] || failed=1
-    [ "${DRY_RUN:-0}" = 1 ] || echo "$1: $result"
+    [ "$DRY_RUN" = 1 ] || echo "$1: $result"
 }
 
 # nproc would take OMP_NUM_THREADS for the number of cores.

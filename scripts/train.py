@@ -67,10 +67,7 @@ def training_options(model: str) -> Sequence[type]:
 
 
 def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str | Path]:
-    """Return the training command; variables and arguments override the options ``defaults``.
-
-    Notes on stderr say what was chosen. Raises OptionError for settings that contradict each other.
-    """
+    """Return the training command, in which variables and arguments override the options ``defaults``."""
     n_gpus, words = launch.number_of_gpus(own), [*map(str, defaults), *given.options]
     is_mixed, bs, chosen = "--amp" in words, own.bs, options()
     if is_mixed:
@@ -78,26 +75,18 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         chosen += options(grad_clip_thresh=65504 if own.model == "WaveGlow" else None)
     if own.model == "WaveGlow" and n_gpus:
         chosen += ["--cudnn-benchmark"]  # all segments have one shape
-    recipe = get_model(own.model).arg_parser.RECIPE
-    accumulation = own.accumulation or recipe.gradient_accumulation_steps
+    accumulation = own.accumulation or get_model(own.model).arg_parser.RECIPE.gradient_accumulation_steps
     if own.model == "Jasper" and given.environ.get("BATCH_SIZE") and bs:  # of an update, as published
         if bs % accumulation:
             raise OptionError(f"BATCH_SIZE={bs}: expected a multiple of GRAD_ACCUMULATION={accumulation}")
         bs //= accumulation
     processes, n_processes = launch.launcher(own, n_gpus)
-    least, most = launch.GLOBAL_BATCHES[own.model]
     if bs is None and n_gpus and own.model == "HiFi-GAN" and not {"--from-checkpoint", "--input-mels-dir"} & {*words}:
         # Casts, weight norm and launches of a micro-batch take as long for few of the short segments as for many.
-        bs = max(1, least // (n_processes * accumulation))
+        bs = max(1, launch.GLOBAL_BATCHES[own.model] // (n_processes * accumulation))
     if own.num_gpus == "auto" and n_gpus == 0:
         launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
     chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)
-    batch = bs or recipe.batch_size
-    if not {"--from-checkpoint", "--size"} & {*words} and not least <= n_processes * batch * accumulation <= most:
-        launch.note(
-            f"note: an update is of {n_processes} x {batch} x {accumulation} utterances (processes x BS x "
-            f"GRAD_ACCUMULATION); the published settings are for {least}{f' to {most}' * (most > least)}"
-        )
     chosen += options(batch_size=bs, gradient_accumulation_steps=own.accumulation) + ["--cuda"] * min(n_gpus, 1)
     output = options(model=own.model, output=own.output_dir or own.trained)
     return [*processes, launch.shipped("train.py"), *output, *chosen, *words]
@@ -171,20 +160,15 @@ def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list
     path = own.train_filelist or list_path(own, "mel_dur_pitch_text", "train")
     learned, chosen = own.learned == "true", []
     if own.learned == "auto":
-        learned = not _gives_durations(path, named=own.train_filelist is not None)
+        learned = own.train_filelist is None or "_dur_" not in path.name  # as its name says until it is there
+        if path.is_file():
+            learned = re.match(r"(?:[^|]*\.pt\s*\|){3}", read_text(path)) is None
         if not learned:
             launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
         else:
             chosen = [] if "--from-checkpoint" in words else ["--energy-conditioning"]  # a checkpoint's own decides
             launch.note(f"FastPitch 1.1, with learned alignment: {path} gives no durations")
     return ("audio_text", ["--learned-alignment", *chosen]) if learned else ("mel_dur_pitch_text", chosen)
-
-
-def _gives_durations(path: Path, *, named: bool) -> bool:
-    """Whether a list has FastPitch's columns of mel, duration and pitch; the name says so of one that is not there."""
-    if not path.is_file():
-        return named and "_dur_" in path.name
-    return re.match(r"(?:[^|]*\.pt\s*\|){3}", read_text(path)) is not None
 
 
 @script(

@@ -1,10 +1,8 @@
-"""Scripts that train in several steps: finetune_voice, finetune_vocoder, extract_fine_tune_mels and train_voices."""
+"""Scripts that train in several steps: finetune_voice, finetune_vocoder and extract_fine_tune_mels."""
 
 import itertools
-import shlex
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from common.checkpoints.options import EmaOptions
 from common.cli import ComputingOptions
@@ -13,7 +11,6 @@ from common.evaluation.options import GRIFFIN_LIM
 from common.files import read_lines, write_text
 from common.importing.options import SPEAKERS, name_import
 from scripts import launch, train
-from scripts.corpora import prepare_dataset
 from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import Given, GpuSettings, count, cuda, options, python, script, setting
 from scripts.speaking import SHIPPED, find_newest
@@ -33,7 +30,7 @@ class FinetuneSettings(TrainSettings):
 @script(
     FinetuneSettings,
     lambda model: training_options("FastPitch"),
-    defaults="NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 EMA=0.99 AMP=true GRAD_CLIP=5",
+    defaults={"": "NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 EMA=0.99 AMP=true GRAD_CLIP=5"},
 )
 def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     """Fine-tune a FastPitch to a new voice, on lists that are given or made, and evaluate both."""
@@ -120,7 +117,9 @@ class VocoderSettings(TrainSettings):
     input_mels_dir: Path | None = setting("INPUT_MELS_DIR FINE_TUNE_DIR", None, "mels; empty: data/mels-NAME")
 
 
-@script(VocoderSettings, lambda model: training_options("HiFi-GAN"), defaults="EPOCHS=10000 FINE_TUNE_LR_FACTOR=3")
+@script(
+    VocoderSettings, lambda model: training_options("HiFi-GAN"), defaults={"": "EPOCHS=10000 FINE_TUNE_LR_FACTOR=3"}
+)
 def finetune_vocoder(own: VocoderSettings, given: Given) -> None:
     """Fine-tune HiFi-GAN on a generator's mels."""
     mels, output = own.input_mels_dir or Path(f"data/mels-{own.name}"), own.output_dir or own.trained / "fine_tune"
@@ -140,14 +139,9 @@ class TeacherSettings(CorpusSettings):
     batch_size: int = count("BATCH_SIZE BS", 32, "utterances of a batch")
 
 
-@script(TeacherSettings, [ComputingOptions, EmaOptions])
+@script(TeacherSettings, lambda model: [ComputingOptions, EmaOptions])
 def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
     """Make a generator's mels of a corpus."""
-    launch.exec_or_print(mels_command(own, given))
-
-
-def mels_command(own: TeacherSettings, given: Given) -> list[str | Path]:
-    """The command that makes a generator's mels of a corpus."""
     checkpoint = own.fastpitch or find_newest("FastPitch", own.trained)
     chosen = options(checkpoint=checkpoint, dataset_path=own.dataset_path or train.find_ljspeech())
     if own.train_filelist:
@@ -155,73 +149,5 @@ def mels_command(own: TeacherSettings, given: Given) -> list[str | Path]:
     else:
         chosen += ["--lists", own.filelists / own.name]
     chosen += options(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
-    chosen = [python(), launch.shipped("extract_mels.py"), *chosen]
-    return [*chosen, "--resume", *given.passed, *cuda(own), *given.words]
-
-
-# Options of train.py.
-_VOICE = "--n-speakers auto --optimizer adam --ema-decay 0.995 --grad-clip-thresh 5 --amp "
-_VOICE += "--kl-loss-start-epoch 0 --kl-loss-warmup-epochs 1"
-_FIRST = f"{_VOICE} --learning-rate 1.6e-2 --warmup-steps 250"
-_ADVERSARIAL = f"{_VOICE} --learning-rate 4e-3 --warmup-steps 100 --adversarial --adversarial-loss-scale 0.1 "
-_ADVERSARIAL += "--feature-loss-scale 1.0"
-
-
-@dataclass(frozen=True)
-class ShippedSettings(CorpusSettings):
-    """How the shipped voices are made."""
-
-    name: str = setting("NAME", "voices", "first part of the lists' names")
-    filelists: Path | None = setting("FILELISTS", None, "folder of the lists; empty: one in OUTPUT_DIR")  # type: ignore
-    output_dir: Path = setting("OUTPUT_DIR", Path("output/voices"), "folder for the results")
-    from_checkpoint: Path = setting("FROM_CHECKPOINT", SHIPPED["FastPitch"], "voice to begin with")
-    from_vocoder: Path = setting("FROM_VOCODER", SHIPPED["Harmonic"], "vocoder to begin with")
-    voice_epochs: int = count("VOICE_EPOCHS", 14, "epochs of the voice")
-    adversarial_epochs: int = count("ADVERSARIAL_EPOCHS", 15, "epochs of the voice against discriminators")
-    vocoder_epochs: int = count("VOCODER_EPOCHS", 4, "epochs of the vocoder, on the voice's mels")
-
-
-@script(ShippedSettings, [ListOptions])
-def train_voices(own: ShippedSettings, given: Given) -> None:
-    """Train a voice and its vocoder as the shipped ones are trained."""
-    output = own.output_dir
-    corpus, filelists = own.dataset_path or train.find_ljspeech(), own.filelists or output / "filelists"
-    own = replace(own, filelists=filelists, dataset_path=corpus)
-    if own.train_filelist is None:
-        made = {"FEATURES": "false", "DATASET_PATH": corpus, "NAME": own.name, "FILELISTS": filelists}
-        prepare_dataset.start({"N_TEST": "0", **given.environ} | {name: str(value) for name, value in made.items()}, [])
-    voice = output / f"voice/FastPitch_checkpoint_{own.voice_epochs}.pt"
-    adversarial = output / f"adversarial/FastPitch_checkpoint_{own.adversarial_epochs}.pt"
-    vocoder = output / f"vocoder/Harmonic_checkpoint_{own.vocoder_epochs}.pt"
-    _train(own, voice, own.from_checkpoint, own.voice_epochs, _FIRST)
-    _train(own, adversarial, voice, own.adversarial_epochs, _ADVERSARIAL)
-    teacher = TeacherSettings(**_corpus_of(own), fastpitch=adversarial, output_dir=output / "mels")
-    launch.run_or_print(mels_command(teacher, Given()))
-    words = f"--learning-rate 4e-4 --input-mels-dir {shlex.quote(str(output / 'mels'))}"
-    _train(own, vocoder, own.from_vocoder, own.vocoder_epochs, words)
-    _strip("bfloat16", adversarial, output / "voice.pt")
-    _strip("float16", vocoder, output / "vocoder.pt")
-
-
-def _corpus_of(own: ShippedSettings) -> dict[str, Any]:
-    """The GPUs and the lists, as of other scripts."""
-    names = [one.name for one in fields(CorpusSettings) if one.name not in ("model", "output_dir")]
-    return {name: getattr(own, name) for name in names}
-
-
-def _train(own: ShippedSettings, checkpoint: Path, initial: Path, epochs: int, words: str) -> None:
-    """Train up to a checkpoint, unless it is there."""
-    if checkpoint.is_file() and not launch.dry_run():
-        print(f"{checkpoint} is there", flush=True)
-        return
-    settings = TrainSettings(**_corpus_of(own), output_dir=checkpoint.parent, bs=8, learned="true")
-    settings = replace(settings, model=checkpoint.name.partition("_")[0])
-    chosen = options(from_checkpoint=initial, epochs=epochs, epochs_per_checkpoint=1, keep_checkpoints=2)
-    launch.run_or_print(train.command(settings, Given(), *chosen, *shlex.split(words), "--resume"))
-
-
-def _strip(dtype: str, checkpoint: Path, file: Path) -> None:
-    """Write the weights that infer, anew."""
-    if not launch.dry_run():
-        file.unlink(missing_ok=True)
-    launch.run_or_print([python(), "-m", "scripts.checkpoint_tools", "strip", "--dtype", dtype, checkpoint, file])
+    chosen += ["--resume", *given.passed, *cuda(own), *given.words]
+    launch.exec_or_print([python(), launch.shipped("extract_mels.py"), *chosen])

@@ -19,7 +19,7 @@ export NUM_GPUS=1 PYTHONUNBUFFERED=1
 step() {
     local left=$((end - SECONDS)) start=$SECONDS status=0
     [ -z "${ONLY:-}" ] || [[ " $ONLY " = *" $1 "* ]] || return 0
-    if [ "${DRY_RUN:-0}" = 1 ]; then
+    if [ "$DRY_RUN" = 1 ]; then
         echo "$2"
     elif [ "$left" -gt 0 ]; then
         printf '\n## %s\n\n```\n' "$2" >>"$OUT/gpu.md"
@@ -38,7 +38,7 @@ random="$PYTHON -m scripts.benchmarks.random_models $work --model"
 fastpitch="FASTPITCH=$work/FastPitch_random.pt" tacotron2="TACOTRON2=$work/Tacotron2_random.pt"
 hifigan="HIFIGAN=$work/HiFi-GAN_v1.pt" waveglow="WAVEGLOW=$work/WaveGlow_256.pt"
 measure="OUTPUT_DIR=$work/speaking REPEATS=10 AMP=both BS_SEQUENCE='1 2 4 8' bash scripts/inference_benchmark.sh"
-if [ "${DRY_RUN:-0}" != 1 ]; then
+if [ "$DRY_RUN" != 1 ]; then
     about='import torch; print(torch.cuda.get_device_name(), "torch", torch.__version__, sep=", ")'
     about=$("$PYTHON" -c "$about" 2>/dev/null) || fail 1 "no GPU that PyTorch can use"
     echo "# $(date +%F), $about, commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)" >"$OUT/gpu.md"

@@ -10,7 +10,6 @@ Jasper ``Jasper_random.pt`` and recordings of noise, listed in ``list.txt``.
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -35,21 +34,8 @@ VOICES = {
 # Columns of a model's training list; of vocoders "wav".
 COLUMNS = {"FastPitch": "mel durations pitch text", "Tacotron2": "mel text", "Jasper": "wav text"}
 LIST = "list.txt"
-FRAMES = (150, 860)  # of an utterance, as LJSpeech's
-ONE_SECOND = (87, 87)  # frames; longer than any segment
 N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
 LETTERS_A_SECOND = 15.1  # 5.7 frames each
-_SHORTEST = 1.4  # s, of LibriSpeech's utterances
-_UNRECORDED = ("framing", "peak")  # fields of the audio that published files of vocoders do not record
-
-
-def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
-    """ModelConfig and audio of a model that needs no training list, by further options of train.py."""
-    required = ["--model", model, "--output", "-", "--training-files", "-", "--validation-files", "-"]
-    command = read_command(parse_command_line([*required, *words]))
-    training = command.spec.training_setup
-    setup = training.set_up(command.options, command.request)
-    return training.model_config(setup.options, setup.audio, None, base=None), setup.audio
 
 
 def draw_lengths(model: str, count: int, rate: int, longest: float = 16.7) -> list[int]:
@@ -58,11 +44,11 @@ def draw_lengths(model: str, count: int, rate: int, longest: float = 16.7) -> li
     Jasper's are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
     """
     if model == "Jasper":
-        shortest = min(_SHORTEST, longest / 2)
+        shortest = min(1.4, longest / 2)  # s, as in LibriSpeech
         most_frequent = shortest + 0.9 * (longest - shortest)
         drawn = np.random.default_rng(0).triangular(shortest, most_frequent, longest, size=count - 1)
         return [round(rate * seconds) for seconds in (longest, *drawn)]
-    least, most = ONE_SECOND if model in ("HiFi-GAN", "WaveGlow") else FRAMES
+    least, most = (87, 87) if model in ("HiFi-GAN", "WaveGlow") else (150, 860)  # frames: a second; as LJSpeech's
     frames = torch.randint(least, most + 1, (count,), generator=torch.Generator().manual_seed(0))
     return (AudioConfig().hop_length * frames).tolist()
 
@@ -78,13 +64,12 @@ def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *,
         letters = torch.randint(26, (n_letters,), generator=generator) + ord("a")
         letters[5:-1:6] = ord(" ")  # words of five
         letters[n_letters // 6 * 6 :] = ord("o")  # a shorter one may be an abbreviation, which is read out
-        fields = {column: f"{column}/{number}.{'wav' if column == 'wav' else 'pt'}" for column in columns}
-        n_pitches = n_letters if "durations" in columns else n_frames
         tensors = {
             "mel": torch.randn(audio.n_mels, n_frames, generator=generator) - 5,
             "durations": torch.linspace(0, n_frames, n_letters + 1).round().long().diff(),
-            "pitch": 100 + 100 * torch.rand(n_pitches, generator=generator),
+            "pitch": 100 + 100 * torch.rand(n_letters if "durations" in columns else n_frames, generator=generator),
         }
+        fields = {column: f"{column}/{number}.{'wav' if column == 'wav' else 'pt'}" for column in columns}
         for column in tensors.keys() & fields.keys():
             save_tensor(folder / fields[column], tensors[column], durable=False)
         if "wav" in fields:
@@ -106,7 +91,7 @@ def make_mels(folder: Path, audio: AudioConfig, count: int) -> None:
     for place in range(count):
         save_tensor(mels / f"{place}.pt", torch.randn(audio.n_mels, N_FRAMES) - 5)
     write_json(mels / "audio.json", to_plain(audio))
-    lines = [f"{mels / str(place)}.pt\t{place}.wav\n" for place in range(count)]
+    lines = [f"{mels}/{place}.pt\t{place}.wav\n" for place in range(count)]
     write_text(folder / "random_mels.tsv", "".join(["mel\toutput\n", *lines]))
 
 
@@ -114,7 +99,7 @@ def save_random(path: Path, model: str, config: object, audio: AudioConfig) -> N
     """Write a checkpoint of random weights, always the same, for inference."""
     torch.manual_seed(0)
     text = TextConfig(cleaners=("basic_cleaners",)) if model in VOICES else None
-    assumed = _UNRECORDED if model in KINDS else ()
+    assumed = ("framing", "peak") if model in KINDS else ()  # as in published files
     networks = get_model(model).model.build_networks(config, audio, text, inference=True)
     weights = {name: network.state_dict() for name, network in networks.items()}
     for name, value in VOICES.get(model, {}).items():
@@ -130,21 +115,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--model", choices=available_models(), default="HiFi-GAN", help="what to make")
     add("--kind", help="preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
     add("--count", type=int, default=8, help="number of mels or recordings")
-    add("--max-duration", type=float, default=16.7, help="length of Jasper's longest recording, s")
-    add("--model-config", help="YAML file of Jasper and its features; as published if not given")
     args = parser.parse_args(argv)
     folder, model, count = args.folder, args.model, args.count
-    words = [KINDS[model], args.kind] if args.kind else []
-    words += ["--model-config", args.model_config] if args.model_config else []
-    if model in VOICES:
-        config, audio = get_model(model).config.ModelConfig(), AudioConfig()
-    else:
-        config, audio = configure(model, words)
+    config, audio = get_model(model).config.ModelConfig(), AudioConfig()
+    if model not in VOICES:
+        required = ["--model", model, "--output", "-", "--training-files", "-", "--validation-files", "-"]
+        kind = [KINDS[model], args.kind] if args.kind else []
+        command = read_command(parse_command_line([*required, *kind]))  # of train.py
+        training = command.spec.training_setup
+        setup = training.set_up(command.options, command.request)
+        config, audio = training.model_config(setup.options, setup.audio, None, base=None), setup.audio
     save_random(folder / f"{model}_{args.kind or 'random'}.pt", model, config, audio)
     if model in KINDS:
         make_mels(folder, audio, count)
     elif model == "Jasper":
-        lengths = draw_lengths(model, count, audio.sampling_rate, args.max_duration)
+        lengths = draw_lengths(model, count, audio.sampling_rate)
         make_corpus(folder, lengths, ["wav", "text"], sampling_rate=audio.sampling_rate)
 
 

@@ -5,7 +5,6 @@
 Figures of a training are those of its last epoch; docs/INFERENCE.md says what those of an inference mean.
 """
 
-import platform
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,17 +15,6 @@ from common.logger import read_last_run
 
 Row = dict[str, str]  # title of a column -> cell
 _FIGURES = re.compile(r"avg_train_took|avg_.*(latency|frames/s|sequences/s)|\d+%_latency|avg_samples/s|avg_RTF")
-
-
-def machine(*, cuda: bool) -> str:
-    """The name of the GPU, or of the processor with PyTorch's threads."""
-    import torch  # here, as it takes seconds to load
-
-    if cuda:
-        return torch.cuda.get_device_name()
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*: (.+)", info.read_text(encoding="utf-8") if info.is_file() else "", re.MULTILINE)
-    return f"{found[1] if found else platform.machine()}, {torch.get_num_threads()} threads"
 
 
 def markdown(rows: Sequence[Row]) -> list[str]:

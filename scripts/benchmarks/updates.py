@@ -20,13 +20,17 @@ from common.precision import prepare_computing
 from common.registry import available_models
 from common.training.options import parse_command_line
 from common.training.start import build_trainer, read_command
-from common.training.trainer import Trainer
-from scripts.benchmarking import SETTINGS
 from scripts.benchmarks.random_models import COLUMNS, LIST, draw_lengths, make_corpus
 from scripts.benchmarks.table import markdown
 
-N_KERNELS = 10
-_WIDEST = 90  # characters of a kernel's name
+SETTINGS = {  # precision -> options of train.py
+    "full": [],
+    "mixed": ["--amp"],
+    "fp32": ["--no-tf32"],
+    "tf32": ["--tf32"],
+    "float16": ["--amp", "--amp-dtype", "float16"],
+    "bfloat16": ["--amp", "--amp-dtype", "bfloat16"],
+}
 
 
 def measure(words: Sequence[str]) -> tuple[dict[str, float], str]:
@@ -34,30 +38,26 @@ def measure(words: Sequence[str]) -> tuple[dict[str, float], str]:
     command = read_command(parse_command_line(words))
     computing = command.request.computing
     with processes(cuda=computing.cuda) as ranks:
-        amp_dtype = prepare_computing(computing).amp_dtype
-        trainer = build_trainer(command, ranks, amp_dtype=amp_dtype)
+        trainer = build_trainer(command, ranks, amp_dtype=prepare_computing(computing).amp_dtype)
         batches = list(trainer.updates())
-        _train(trainer, batches)
+
+        def train() -> int:
+            return sum(trainer.engine.step(update, epoch=1).n_frames for update in batches)
+
+        train()
         start = time.perf_counter()
-        n_frames = _train(trainer, batches)
-        seconds = (time.perf_counter() - start) / len(batches)
-        figures = {"seconds": seconds, "frames/s": n_frames / len(batches) / seconds}
-        n_utterances = sum(len(batch.names) for update in batches for batch in update) / len(batches)
+        n_frames = train()
+        seconds = time.perf_counter() - start
+        n_utterances = sum(len(batch.names) for update in batches for batch in update)
+        figures = {"seconds": seconds / len(batches), "frames/s": n_frames / seconds}
         figures["sequences/s"] = n_utterances / seconds
         if computing.cuda:
             figures["GiB"] = torch.cuda.max_memory_reserved() / 2**30
-        kind, order = (ProfilerActivity.CPU, "self_cpu_time_total")
-        if computing.cuda:
-            kind, order = (ProfilerActivity.CUDA, "self_device_time_total")
+        kind = ProfilerActivity.CUDA if computing.cuda else ProfilerActivity.CPU
         with profile(activities=[kind]) as profiled:
-            _train(trainer, batches)
-    return figures, profiled.key_averages().table(order, row_limit=N_KERNELS, max_name_column_width=_WIDEST)
-
-
-def _train(trainer: Trainer, updates: Sequence[list]) -> int:
-    """Train on batches; their valid frames."""
-    results = [trainer.engine.step(batches, epoch=1) for batches in updates]
-    return sum(result.n_frames for result in results)
+            train()
+    order = "self_device_time_total" if computing.cuda else "self_cpu_time_total"
+    return figures, profiled.key_averages().table(order, row_limit=10, max_name_column_width=90)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -70,16 +70,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--accumulation", type=int, default=1, help="micro-batches of an update")
     add("--steps", type=int, default=4, help="updates that are timed")
     add("--settings", nargs="+", choices=SETTINGS, default=["full", "mixed"], help="precisions")
-    add("--cuda", action="store_true", help="train on a GPU")
-    add("--max-duration", type=float, default=16.7, help="s, of Jasper's longest recording")
     args, others = parser.parse_known_args(argv)
     model, folder = args.model, args.folder / f"{args.model}_noise"
     columns = "mel pitch text" if "--learned-alignment" in others else COLUMNS.get(model, "wav")
     count, rate = args.steps * args.batch_size * args.accumulation, 16000 if model == "Jasper" else 22050
-    make_corpus(folder, draw_lengths(model, count, rate, args.max_duration), columns.split(), sampling_rate=rate)
+    make_corpus(folder, draw_lengths(model, count, rate), columns.split(), sampling_rate=rate)
     words = ["--model", model, "--dataset-path", folder, "--output", folder / "out", "--batch-size", args.batch_size]
     words += ["--training-files", folder / LIST, "--validation-files", folder / "val.txt", "--epochs", 1]
-    words += ["--gradient-accumulation-steps", args.accumulation, *["--cuda"] * args.cuda]
+    words += ["--gradient-accumulation-steps", args.accumulation]
     words += [*["--load-mel-from-disk"] * (columns == "mel text"), *others]
     kernels, rows = "", []
     for setting in args.settings:

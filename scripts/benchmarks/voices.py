@@ -16,8 +16,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -33,23 +32,14 @@ from common.evaluation.options import EvaluationOptions
 from common.evaluation.results import MEASURES, RECORDING, Figures, Result, find_differences, mean
 from common.files import write_text
 from common.text.markdown import plain_text
-from scripts.benchmarks.table import machine, markdown
+from scripts.benchmarks.table import markdown
 from scripts.datasets.speech_server import SpeechServer, read_address
 from scripts.launch import ROOT
 
-_WORD = "Yes."  # is spoken to measure the work of loading
 _SHOWN = {"words wrong (%)": MEASURES["wer"], "DistillMOS": MEASURES["mos"]}
 
 
-@dataclass(frozen=True)
-class Text:
-    """A sentence to speak, and its recording if there is one."""
-
-    words: str
-    recording: Path | None = None
-
-
-Texts = Mapping[str, Text]  # by the names of the files
+Texts = Mapping[str, str]  # sentences, or paths of recordings, by the names of the files
 
 
 def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str = "") -> bytes:
@@ -68,45 +58,39 @@ def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str
     return done.stdout
 
 
-def speak_by_command(words: Sequence[str], texts: Texts, folder: Path) -> None:
-    """Let a command speak into a folder, all texts at once or one after the other."""
-    if _is_started_once(words):
+def speak_by_command(words: Sequence[str], texts: Texts, folder: Path, recordings: Texts) -> tuple[float, float]:
+    """Let a command speak all texts at once or one by one; returns its processor seconds and the seconds of sound."""
+    before = os.times()
+    if "{folder}" in " ".join(words):
         path, copies = folder / "list.txt", folder / "copies.tsv"
-        write_text(path, "".join(f"{name}|{one.words}\n" for name, one in texts.items()))
-        lines = "".join(f"{name}\t{one.recording}\n" for name, one in texts.items())
-        write_text(copies, f"output\twav\n{lines}")
+        write_text(path, "".join(f"{name}|{text}\n" for name, text in texts.items()))
+        write_text(copies, "output\twav\n" + "".join(f"{name}\t{recordings.get(name)}\n" for name in texts))
         run_command(words, {"{list}": path, "{folder}": folder, "{copies}": copies})
-        return
-    for name, one in texts.items():
-        output = run_command(words, {"{text}": one.words, "{output}": folder / name}, text=one.words)
-        if not any("{output}" in word for word in words):
-            (folder / name).write_bytes(output)
+    else:
+        for name, text in texts.items():
+            output = run_command(words, {"{text}": text, "{output}": folder / name}, text=text)
+            if "{output}" not in " ".join(words):
+                (folder / name).write_bytes(output)
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return spent, sum(len(samples) / rate for samples, rate in (_read(folder / name) for name in texts))
 
 
-def _is_started_once(words: Sequence[str]) -> bool:
-    return any("{folder}" in word for word in words)
-
-
-def speak(system: str, texts: Texts, folder: Path) -> float | None:
+def speak(system: str, texts: Texts, folder: Path, recordings: Texts) -> float | None:
     """Let a command or a server speak into a folder; returns the processor seconds for a second of sound, if known."""
     if system.startswith(("http://", "https://")):
         address, _, query = system.partition("?")
         fields = dict(parse_qsl(query))
         server = SpeechServer(read_address(address), fields.pop("model", "tts-1"), retries=0)
-        for name, one in texts.items():
-            (folder / name).write_bytes(server.speak(one.words, **fields))
+        for name, text in texts.items():
+            (folder / name).write_bytes(server.speak(text, **fields))
         return None
-    words, spent, seconds = shlex.split(system), [], []
-    word = {"word.wav": replace(next(iter(texts.values())), words=_WORD)}
-    for some in (word, texts):
-        before = os.times()
-        speak_by_command(words, some, folder)
-        after = os.times()
-        spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
-        seconds.append(sum(len(samples) / rate for samples, rate in (_read(folder / name) for name in some)))
-    starts = 1 if _is_started_once(words) else len(texts)
-    sound = seconds[1] - starts * seconds[0]
-    return max(0.0, spent[1] - starts * spent[0]) / sound if sound > 0 else None
+    words = shlex.split(system)
+    loading, word = speak_by_command(words, {"word.wav": "Yes."}, folder, recordings)
+    spent, sound = speak_by_command(words, texts, folder, recordings)
+    starts = 1 if "{folder}" in system else len(texts)
+    sound -= starts * word
+    return max(0.0, spent - starts * loading) / sound if sound > 0 else None
 
 
 def _read(path: Path) -> tuple[np.ndarray, int]:
@@ -115,23 +99,15 @@ def _read(path: Path) -> tuple[np.ndarray, int]:
     return np.concatenate([*opened.blocks]), opened.sampling_rate
 
 
-def judge(path: Path, text: Text, judges: Judges) -> Figures:
-    """The figures of a sound of a sentence."""
-    samples, rate = _read(path)
-    reference = judges.recognizer.normalize(text.words) if judges.recognizer else None
-    result = Result(path.name, text.words, reference=reference)
-    judges.hear(result, torch.from_numpy(samples), rate)
-    return result.figures
-
-
-def measure(system: str, texts: Texts, folder: Path, judges: Judges) -> tuple[float | None, dict[str, Figures]]:
-    """The work of a system, and the figures of each sentence; without a command those of the recordings."""
-    for name in (*texts, "word.wav"):  # of an earlier run
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).unlink(missing_ok=True)
-    work = speak(system, texts, folder) if system else None
-    places = {name: (not system and text.recording) or folder / name for name, text in texts.items()}
-    return work, {name: judge(places[name], text, judges) for name, text in texts.items()}
+def measure(paths: Iterable[Path], texts: Texts, judges: Judges) -> dict[str, Figures]:
+    """The figures of each sentence, whose sounds are at ``paths``."""
+    found = {}
+    for path, (name, text) in zip(paths, texts.items()):
+        samples, rate = _read(path)
+        result = Result(name, text, reference=judges.recognizer.normalize(text) if judges.recognizer else None)
+        judges.hear(result, torch.from_numpy(samples), rate)
+        found[name] = result.figures
+    return found
 
 
 def read_systems(words: Sequence[str]) -> dict[str, str]:
@@ -158,28 +134,36 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_intermixed_args(argv)
     systems = read_systems(args.systems)
     options = EvaluationOptions(recordings=args.recordings, whisper=args.whisper, language=args.language)
-    texts = {
-        str(one.output.with_suffix(".wav")): Text(plain_text(one.text or ""), Path(one.wav) if one.wav else None)
-        for one in find_recordings(read_texts(args.list), options)
-    }
-    if all(one.recording for one in texts.values()):
+    items = find_recordings(read_texts(args.list), options)
+    texts = {str(one.output.with_suffix(".wav")): plain_text(one.text or "") for one in items}
+    recordings = {name: str(one.wav) for name, one in zip(texts, items) if one.wav}
+    if len(recordings) == len(texts):
         copying = f"{shlex.join([sys.executable, str(ROOT / 'inference.py')])} -i {{copies}} -o {{folder}} --quiet"
-        systems |= {
-            RECORDING: "",
-            "copies, vocoder": f"{copying} --harmonic {shlex.quote(str(args.vocoder))}",
-            "copies, Griffin-Lim": f"{copying} --griffin-lim-iters 60",
-        }
+        systems["copies, vocoder"] = f"{copying} --harmonic {shlex.quote(str(args.vocoder))}"
+        systems["copies, Griffin-Lim"] = f"{copying} --griffin-lim-iters 60"
+        recordings["word.wav"] = recordings[next(iter(texts))]
     judges = open_judges(("faster_whisper", "distillmos"), options, language=args.language)
-    found = {name: measure(system, texts, args.output / name, judges) for name, system in systems.items()}
-    print(f"{len(texts)} sentences; {machine(cuda=False)}; Whisper {judges.whisper or '-'}")
+    work: dict[str, float | None] = {}
+    found = {}
+    for system, command in systems.items():
+        paths = [args.output / system / name for name in texts]
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)  # of an earlier run
+        work[system] = speak(command, texts, args.output / system, recordings)
+        found[system] = measure(paths, texts, judges)
+    if recordings.keys() >= texts.keys():
+        found[RECORDING] = measure([Path(recordings[name]) for name in texts], texts, judges)
+    print(f"{len(texts)} sentences; Whisper {judges.whisper or '-'}")
     rows = []
-    for name, (work, figures) in found.items():
-        row = {"what": name} | {title: one.show(mean(one, [*figures.values()])) for title, one in _SHOWN.items()}
-        rows.append(row | {"work per second of sound (s)": "-" if work is None else f"{work:.3f}"})
+    for system, figures in found.items():
+        row = {"what": system} | {title: one.show(mean(one, [*figures.values()])) for title, one in _SHOWN.items()}
+        spent = work.get(system)
+        rows.append(row | {"work per second of sound (s)": "-" if spent is None else f"{spent:.3f}"})
     print(*markdown(rows), sep="\n")
     first, *others = found
     for name in others:
-        apart = find_differences(_SHOWN.values(), found[first][1], found[name][1])
+        apart = find_differences(_SHOWN.values(), found[first], found[name])
         texts_apart = [f"{title} {apart[one.key].show(one)}" for title, one in _SHOWN.items() if one.key in apart]
         print(f"{first} less {name}: {'; '.join(texts_apart) or '-'}")
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from common.importing.clips import level_and_trim
 from common.importing.options import SPEAKERS, USUAL_RATE, ImportOptions
 from common.importing.recordings import safe_name
 from common.options import add_options, option, read_options
-from common.progress import Progress, progress
+from common.progress import progress
 from common.signals import ended_by
 from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, choose_texts, find_phones, read_texts
 from scripts.datasets.speech_server import ServerError, SpeechServer, read_address
@@ -75,7 +75,7 @@ class Reading(NamedTuple):
     @property
     def line(self) -> str:
         """Its line of metadata.csv."""
-        return f"{self.clip}|{self.text}"
+        return f"{self.clip}|{self.text}\n"
 
 
 def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: ReadingOptions) -> int:
@@ -88,7 +88,15 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
         InputError: the server cannot be reached, or refuses the first text of a voice.
     """
     folder, several = options.output, len(options.voice) > 1
-    card = _prepare_folder(options)
+    table = folder / "metadata.csv"  # also says what a run that was stopped has made
+    card = {"model": options.model, "voices": [*options.voice], "sampling_rate": options.sampling_rate}
+    before = read_json(folder / _CARD) if (folder / _CARD).exists() else {}
+    if (folder / "wavs").exists() and not before.items() >= card.items():
+        raise OptionError(f"{folder}: its corpus is not of {shown(card)}; name another folder")
+    card |= {"server": options.from_server, "license": options.license or before.get("license")}
+    write_json(folder / _CARD, card)
+    if several:
+        write_text(folder / SPEAKERS, "".join(f"{name}\n" for name in sorted(map(safe_name, options.voice))))
     phones = find_phones(texts, language=options.g2p_language)
     if options.minutes is not None:
         order = choose_texts(phones)
@@ -99,12 +107,9 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
         for voice in options.voice
         for one in phones
     ]
-    table = folder / "metadata.csv"  # also says what a run that was stopped has made
-    made = {*read_lines(table)} if table.is_file() else set()
-    kept = {one for one in readings if one.line in made and _seconds(one, options)}
-    _write_lines(table, [one.line for one in readings if one in kept])
-    if several:
-        _write_lines(folder / SPEAKERS, sorted(map(safe_name, options.voice)))
+    made = {f"{line}\n" for line in read_lines(table)} if table.is_file() else set()
+    kept = dict.fromkeys(one for one in readings if one.line in made and _seconds(one, options))
+    write_text(table, "".join(one.line for one in kept))
     try:
         left_out = _read_all(readings, kept, server, options)
     except KeyboardInterrupt as stop:
@@ -115,28 +120,12 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
     left_out |= find_odd_lengths(seconds)
     clips = [one for one in seconds if one.clip not in left_out]
     minutes = sum(seconds[one] for one in clips) / 60
-    _write_lines(table, [one.line for one in clips])
+    write_text(table, "".join(one.line for one in clips))
     write_json(folder / _CARD, card | {"clips": len(clips), "minutes": round(minutes, 2), "left_out": left_out})
     print(f"{folder}: {len(clips)} of {len(readings)} clips, {minutes:.1f} minutes of speech")
     for clip, reason in left_out.items():
         print(f"left out: {clip}: {reason}")
     return int(not clips)
-
-
-def _prepare_folder(options: ReadingOptions) -> dict[str, Any]:
-    """Write who reads into the folder, and return it; OptionError where another corpus is there."""
-    path = options.output / _CARD
-    before = read_json(path) if path.exists() else {}
-    card = {"model": options.model, "voices": [*options.voice], "sampling_rate": options.sampling_rate}
-    if (options.output / "wavs").exists() and any(before.get(name) != value for name, value in card.items()):
-        raise OptionError(f"{options.output}: its corpus is not of {shown(card)}; name another folder")
-    card |= {"server": options.from_server, "license": options.license or before.get("license")}
-    write_json(path, card)
-    return card
-
-
-def _write_lines(path: Path, lines: Sequence[str]) -> None:
-    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def _seconds(one: Reading, options: ReadingOptions) -> float:
@@ -153,33 +142,25 @@ def _read_all(
 ) -> dict[str, str]:
     """Make the missing clips, and add each to metadata.csv; returns the reasons why others are left out."""
     left_out: dict[str, str] = {}
-    tried = {one.voice for one in kept}
-    table = options.output / "metadata.csv"
+    table, known = options.output / "metadata.csv", {one.voice for one in kept}
+    missing = [one for one in readings if one not in kept]
+    first = {one.voice: one for one in reversed(missing) if one.voice not in known}
     loudness_meter(options.sampling_rate)  # loads its packages before there are threads
     pool = ThreadPoolExecutor(options.requests)
-    bar: Progress[Reading] = progress(total=len(readings) - len(kept), desc="reading", unit="text")
-
-    def finish(one: Reading, reason: str) -> None:
-        if reason:
-            left_out[one.clip] = reason
-        else:
-            with writing(table), table.open("a", encoding="utf-8", newline="") as journal:
-                journal.write(f"{one.line}\n")
-        bar.update()
-
     try:
-        with bar:
-            futures = {}
-            for one in readings:
-                if one in kept:
-                    continue
-                if one.voice in tried:
-                    futures[pool.submit(_read, one, server, options)] = one
-                else:  # a server that refuses the first text would refuse thousands
-                    finish(one, _read(one, server, options, may_be_refused=False))
-                    tried.add(one.voice)
-            for future in as_completed(futures):
-                finish(futures[future], future.result())
+        futures = {}
+        for one in first.values():  # a server that refuses the first text of a voice would refuse thousands
+            future = pool.submit(_read, one, server, options, may_be_refused=False)
+            future.result()
+            futures[future] = one
+        futures |= {pool.submit(_read, one, server, options): one for one in missing if one != first.get(one.voice)}
+        for future in progress(as_completed(futures), total=len(missing), desc="reading", unit="text"):
+            one, reason = futures[future], future.result()
+            if reason:
+                left_out[one.clip] = reason
+            else:
+                with writing(table), table.open("a", encoding="utf-8", newline="") as journal:
+                    journal.write(one.line)
     finally:
         server.stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -241,7 +222,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("texts", type=Path, help="list of lines id|text, or of texts alone")
     add_options(parser, ReadingOptions)
     args = parser.parse_args(argv)
-    options = read_options(args, ReadingOptions)
+    options: ReadingOptions = read_options(args, ReadingOptions)
     key = os.environ.get("OPENAI_API_KEY", "").strip()
     server = SpeechServer(options.from_server, options.model, key=key, retries=options.retries)
     return make_corpus(read_texts(args.texts), server, options)

@@ -3,17 +3,15 @@
     python -m scripts.datasets.make_filelists -d LJSpeech-1.1 -o filelists --name ljs --n-val 100 --n-test 500
 
 A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
-list of recordings has the first column alone, which is all that a vocoder needs. Of a corpus with ``speakers.txt`` the
-lists of texts have the folders of the clips as their last column, the speakers. A folder of recordings without
-``metadata.csv`` gets the latter kind only. A former list that differs is renamed, with ``.old`` at its end.
-``--copy-list copy.tsv`` lists recordings for copy synthesis instead, which shows how good a vocoder can be.
+list of recordings has the first column alone, which is all that a vocoder needs. With ``speakers.txt``, the folders of
+the clips are a last column, the speakers. A former list that differs is renamed, with ``.old`` at its end.
 """
 
 import glob
 import random
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +26,7 @@ SPLITS = ("train", "val", "test")
 
 
 def read_metadata(path: Path) -> dict[str, str]:
-    """Clip -> transcript of a ``metadata.csv`` with lines ``clip|transcript[|normalized transcript]``.
-
-    Raises InputError for a line of another form, or that lists a clip again.
-    """
+    """Clip -> transcript of a ``metadata.csv``; raises InputError for a line of another form, or of a clip again."""
     transcripts: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
@@ -46,10 +41,9 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 
 def find_recordings(folder: Path) -> dict[str, str]:
-    """Paths within a corpus, such as ``wavs/anna/a.wav``, of all clips below ``wavs/``, by their names: ``anna/a``.
+    """Paths within a corpus, such as ``wavs/anna/a.wav``, by names, ``anna/a``; raises InputError where there are none.
 
-    A ``.wav`` is preferred to a ``.flac``. Raises InputError where there are none; it names the command that imports
-    what is there.
+    A ``.wav`` is preferred to a ``.flac``.
     """
     wavs = folder / "wavs"
     paths = sorted(path.relative_to(wavs) for path in wavs.rglob("*") if path.suffix in (".wav", ".flac"))
@@ -71,18 +65,15 @@ def read_published_splits(clips: Iterable[str]) -> dict[str, list[str]]:
 
 
 def split_clips(
-    clips: Iterable[str], *, n_val: int, n_test: int, seed: int, speaker_of: Callable[[str], str] | None = None
+    clips: Iterable[str], speakers: Mapping[str, str], *, n_val: int, n_test: int, seed: int
 ) -> dict[str, list[str]]:
     """The clips of each split, drawn the same way each time for the same clips and ``seed``.
 
-    Training takes the rest: with ``speaker_of``, at least one clip of each speaker.
-
-    Raises:
-        InputError: no clip is left to train on.
+    Training takes the rest: at least one clip of each of ``speakers``, by clip. Raises InputError if it gets none.
     """
     rest = sorted(clips)
     random.Random(seed).shuffle(rest)
-    needed = [] if speaker_of is None else [*{speaker_of(clip): clip for clip in rest}.values()]  # the last of each
+    needed = {speakers[clip]: clip for clip in rest if clip in speakers}.values()  # the last of each
     rest = [clip for clip in rest if clip not in {*needed}]
     val, test, train = rest[:n_val], rest[n_val : n_val + n_test], [*rest[n_val + n_test :], *needed]
     if not train:
@@ -111,10 +102,6 @@ def _rename(path: Path) -> None:
 def audio_list_name(name: str, split: str) -> str:
     """File name of a list of recordings; LJSpeech's training list keeps the name that it is known by."""
     return "ljs_audio_train_v3.txt" if (name, split) == ("ljs", "train") else f"{name}_audio_{split}.txt"
-
-
-def _folder(clip: str) -> str:
-    return clip.partition("/")[0]
 
 
 @dataclass(frozen=True)
@@ -160,25 +147,25 @@ def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: d
 
     clips = recordings if transcripts is None else transcripts
     lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
-    has_speakers = options.speaker is None and (options.dataset_path / SPEAKERS).is_file()
-    sizes = {"n_val": options.n_val, "n_test": options.n_test, "seed": options.seed}
+    speakers: dict[str, str] = {}  # clip -> its folder
+    if options.speaker is None and (options.dataset_path / SPEAKERS).is_file():
+        speakers = {clip: clip.partition("/")[0] for clip in clips}
     splits = read_published_splits(clips) if options.name == "ljs" else {"train": []}
     if not splits["train"]:  # another corpus
         try:
-            splits = split_clips(clips, **sizes, speaker_of=_folder if has_speakers else None)
+            splits = split_clips(clips, speakers, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
         except InputError as error:
             long = long_clips(lengths)
             raise InputError(f"{error}{long and f'; {long}: {import_command(options.dataset_path)}'}") from error
     for split, names in splits.items():
         lists = {audio_list_name(options.name, split): [recordings[clip] for clip in names]}
         if transcripts is not None:
-            speakers = (_folder(clip) if has_speakers else options.speaker for clip in names)
-            ends = (f"|{speaker}" if speaker else "" for speaker in speakers)
-            lines = [f"{recordings[clip]}|{transcripts[clip]}{end}" for clip, end in zip(names, ends)]
+            columns = ((recordings[clip], transcripts[clip], speakers.get(clip, options.speaker)) for clip in names)
+            lines = ["|".join(filter(None, row)) for row in columns]
             lists[f"{options.name}_audio_text_{split}_filelist.txt"] = lines
         replaced = [name for name, lines in lists.items() if write_list(options.output / name, lines)]
-        for columns in ("mel_dur_pitch", "mel") if any("_text_" in name for name in replaced) else ():
-            path = options.output / f"{options.name}_{columns}_text_{split}_filelist.txt"
+        for features in ("mel_dur_pitch", "mel") if any("_text_" in name for name in replaced) else ():
+            path = options.output / f"{options.name}_{features}_text_{split}_filelist.txt"
             if path.is_file():  # of former transcripts, or clips
                 _rename(path)
     if long := long_clips(lengths):

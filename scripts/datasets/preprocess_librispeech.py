@@ -35,11 +35,7 @@ class Job:
 
 
 def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float]) -> list[Job]:
-    """Every utterance of a subset, in order.
-
-    Raises:
-        InputError: there is none, or a line or the recording of one is missing.
-    """
+    """Every utterance of a subset, in order; raises InputError for none, and for a missing text or recording."""
     root, jobs = folder / subset, []
     copies = [speed for speed in speeds if speed != 1] if subset.startswith("train") else []
     for path in sorted(root.rglob("*.trans.txt")):
@@ -57,10 +53,7 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float]) -> list[Job
 
 
 def convert(job: Job, *, folder: Path) -> dict[str, Any]:
-    """Write what is missing of an utterance's wav files, each completely or not at all.
-
-    Returns its entry of the manifest, whose paths are relative to ``folder``.
-    """
+    """Write an utterance's missing wav files; returns its entry of the manifest, with paths relative to ``folder``."""
     missing = {speed: path for speed, path in job.targets.items() if not path.is_file()}
     if missing:
         wave = load_wav(job.source, sampling_rate=SAMPLING_RATE, where=job.where)
@@ -70,8 +63,8 @@ def convert(job: Job, *, folder: Path) -> dict[str, Any]:
     for speed, path in job.targets.items():
         n_samples = check_wav(path, sampling_rate=SAMPLING_RATE, where=job.where).n_samples
         file = {"fname": path.relative_to(folder).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
-        sizes = {"sample_rate": SAMPLING_RATE, "num_samples": n_samples, "duration": n_samples / SAMPLING_RATE}
-        files.append(file | sizes)
+        file |= {"sample_rate": SAMPLING_RATE, "num_samples": n_samples, "duration": n_samples / SAMPLING_RATE}
+        files.append(file)
     first = {f"original_{name}": files[0][name] for name in ("duration", "num_samples")}
     return {"transcript": job.transcript, "files": files} | first
 
