@@ -24,13 +24,14 @@ def test_all_stages_are_commands_that_train_py_takes(tmp_path: Path):
         FROM_CHECKPOINT=checkpoint,
         FROM_VOCODER=vocoder,
     )
-    first, second, third = (words for words in commands if "train.py" in words)
-    voice, adversarial = f"{tmp_path}/voice/FastPitch_checkpoint_14.pt", "adversarial/FastPitch_checkpoint_15.pt"
+    first, second, third, fourth = (words for words in commands if "train.py" in words)
+    voice, adversarial = f"{tmp_path}/voice/FastPitch_checkpoint_14.pt", "adversarial/FastPitch_checkpoint_25.pt"
     assert first[first.index("--from-checkpoint") + 1] == str(checkpoint)
     assert second[second.index("--from-checkpoint") + 1] == voice
     second[second.index("--from-checkpoint") + 1] = str(checkpoint)
     options = [training_options(words) for words in (first, second, third)]
     assert [one.learning_rate for one in options] == [1.6e-2, 4e-3, 4e-4]
+    assert {"--adversarial", "--mpd-channels"} <= set(fourth)
     assert [one.batch_size for one in options] == [8, 8, 8] and all(one.resume for one in options)
     assert options[1].adversarial and not options[0].adversarial and options[2].fine_tuning
     assert options[2].from_checkpoint == vocoder and options[2].input_mels_dir == tmp_path / "mels"
@@ -44,7 +45,7 @@ def test_a_corpus_of_two_speakers_becomes_a_voice_that_speaks_and_finished_train
     make_corpus(tmp_path / "two", sentences, speakers, n_validation=1)
     (tmp_path / "two/speakers.txt").write_text("high\nlow\n")
     settings = {"OUTPUT_DIR": tmp_path / "out", "DATASET_PATH": tmp_path / "two", "N_VAL": "1", "NUM_GPUS": "0"}
-    settings |= dict.fromkeys(("VOICE_EPOCHS", "ADVERSARIAL_EPOCHS", "VOCODER_EPOCHS"), "1")
+    settings |= dict.fromkeys(("VOICE_EPOCHS", "ADVERSARIAL_EPOCHS", "VOCODER_EPOCHS", "SHARP_EPOCHS"), "1")
     settings["FROM_CHECKPOINT"] = save_voice(tmp_path / "any.pt", model=SMALL, audio=AudioConfig())
     settings["FROM_VOCODER"] = save_harmonic(tmp_path / "vocoder.pt")
     done = run_bash(ROOT / SCRIPT, OMP_NUM_THREADS="1", **settings)
@@ -53,4 +54,4 @@ def test_a_corpus_of_two_speakers_becomes_a_voice_that_speaks_and_finished_train
     assert {*voice.speakers} >= {"high", "low"}
     assert len(voice.speak("Good day.", speaker="low").wave) > 1000
     again = run_bash(ROOT / SCRIPT, **settings)
-    assert again.returncode == 0 and again.stdout.count(" is there\n") == 3
+    assert again.returncode == 0 and again.stdout.count(" is there\n") == 4
