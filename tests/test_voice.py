@@ -110,14 +110,6 @@ def test_markup_changes_the_words_that_it_stands_around(voice: Voice):
     assert torch.equal(loud.wave[before], plain.wave[before])
 
 
-def test_breaks_and_voices_of_markup_are_carried_out_and_marks_are_ignored(voice: Voice):
-    speech = voice.speak('Go<mark name="here"/> on <break time="700ms"/> <voice name="bob">now.</voice>')
-    assert [one.text for one in speech.utterances] == ["Go on", "now."]
-    gap = speech.utterances[1].start - speech.utterances[0].end
-    assert gap == pytest.approx(0.7, abs=HOP)
-    assert [one.speaker for one in speech.table.utterances] == ["ann", "bob"]
-
-
 def test_a_table_gives_the_same_sound_again_and_its_text_the_same_table(voice: Voice, tmp_path: Path):
     speech = voice.speak(f"{TEXT} <prosody rate='fast' volume='soft'>Said the clerk.</prosody>", speaker="bob")
     table = speech.prosody
@@ -217,19 +209,6 @@ def test_subtitles_hold_every_word_when_it_is_said(voice: Voice, kind: str):
     assert times[0] == pytest.approx(speech.words[0].start, abs=1e-3)
     assert times[-1] == pytest.approx(speech.words[-1].end, abs=1e-3)
     assert all(len(cue[2].strip().split("\n")) <= 2 for cue in cues)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'He said: "It costs $3.50, Mr. Lee!" (At 5 pm...) It did — really?',
-        "Ah, “well”; a-b - c / d, isn't it? 'Yes', he’d said.",
-        "Hello \U0001f600 there!",
-    ],
-)
-def test_subtitles_keep_the_text_as_it_is_written(voice: Voice, text: str):
-    cues = re.findall(r"-->.*\n((?:.+\n)+)", subtitles(voice.speak(text), "srt"))
-    assert " ".join("".join(cues).split()) == text
 
 
 def test_silence_alone_is_kept_at_the_beginning_in_between_and_at_the_end(voice: Voice):
