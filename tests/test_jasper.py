@@ -335,11 +335,6 @@ def test_sentences_are_normalised_and_encoded_as_published(folder: Path):
         assert labels.encode(sentence["text"]) == sentence["ids_without_normalization"]
 
 
-def test_numbers_too_long_to_name_are_read_digit_by_digit():
-    assert normalize_transcript("1" * 40, LABELS) == " ".join(["one"] * 40)
-    assert normalize_transcript("$1.2.3", LABELS) == "one point two three dollars"
-
-
 @pytest.mark.parametrize(
     ("letters", "text", "wanted"),
     [

@@ -12,9 +12,8 @@ from tiny_models import MODELS, KilledError, Runs, assert_same_state, at_iterati
 import train
 from common.checkpoints.checkpoint import epoch_of, saved_checkpoints
 from common.checkpoints.reading import load_checkpoint
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, InputError
 from common.logger import read_log
-from common.training.options import SelectionMetric, selection_metric
 from common.training.trainer import Trainer
 
 
@@ -51,6 +50,7 @@ def test_fastpitch_learns_and_logs_the_weighted_sum_of_its_losses(corpus: Path, 
         (["--checkpoint-path", "x.pt", "--resume"], "give one of them"),
         (["--cuda"], "no CUDA device") if not torch.cuda.is_available() else (["--in-fft-d-head", "0"], "at least 1"),
         (["--in-fft-output-size", "32"], "expected that of --symbols-embedding-dim"),
+        (["--keep-best", "loss:lowest"], "2"),
         (["--input-type", "phone"], "holds characters, but the input type is"),
     ],
 )
@@ -91,16 +91,6 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
         1,
         2,
     ]
-
-
-def test_a_metric_is_a_figure_of_the_weights_that_infer_and_nan_is_never_the_best():
-    figures = {"val_loss": 1.0, "val_ema_loss": 2.0, "val_wer": 9.0}
-    assert [SelectionMetric(name).value(figures) for name in ("loss", "val_loss", "wer", "x")] == [2.0, 1.0, 9.0, None]
-    better = [SelectionMetric().is_better(*pair) for pair in ((1.0, None), (1.0, 2.0), (2.0, 1.0), (math.nan, None))]
-    assert better == [True, True, False, False]
-    assert selection_metric("focus:max").is_better(2.0, 1.0)
-    with pytest.raises(OptionError, match="loss:lowest"):
-        selection_metric("loss:lowest")
 
 
 def validated_as(losses: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:

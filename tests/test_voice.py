@@ -51,16 +51,6 @@ def test_a_text_is_spoken_in_one_call_with_its_words_in_time(voice: Voice, tmp_p
     torch.testing.assert_close(load_wav(tmp_path / "a.flac", sampling_rate=22050), speech.wave, rtol=0, atol=2**-15)
 
 
-def test_sentences_are_separated_by_silence_and_each_is_spoken_as_if_alone(voice: Voice):
-    speech, alone = voice.speak("Go on. Stop it."), [voice.speak(text) for text in ("Go on.", "Stop it.")]
-    gap = speech.utterances[1].start - speech.utterances[0].end
-    assert 0.2 < gap < 0.8
-    first, second = (len(one.wave) for one in alone)
-    assert torch.equal(speech.wave[:first], alone[0].wave)
-    assert torch.equal(speech.wave[-second:], alone[1].wave)
-    assert not speech.wave[first:-second].any()
-
-
 @pytest.mark.parametrize("vocoder", ["HiFi-GAN", "Griffin-Lim"])
 def test_a_stream_is_the_whole_in_pieces(paths: tuple[Path, Path], voice: Voice, vocoder: str):
     text = " ".join([TEXT, TEXT.replace(".", ","), TEXT])

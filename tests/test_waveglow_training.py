@@ -68,12 +68,6 @@ def test_a_trained_network_returns_a_real_clip_from_its_noise(run: Path, lists: 
         torch.testing.assert_close(networks["waveglow"].inverse(mel, z), audio, atol=1e-4, rtol=0)
 
 
-# --- data
-
-
-# --- options
-
-
 def parse(*options: str):
     """Arguments and what training takes of them."""
     words = ["-m", "WaveGlow", "-o", "out", "--training-files", "a", "--validation-files", "b", *options]
