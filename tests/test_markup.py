@@ -13,7 +13,7 @@ from common.text.front_end import TextFrontEnd
 from common.text.markdown import read_text
 from common.text.prosody import Style
 from common.text.sentences import TextUtterance, split_utterances
-from common.text.ssml import NEUTRAL, Boundary, Item, Mark, Pause, Span, has_markup, read_markup
+from common.text.ssml import NEUTRAL, Boundary, Item, Pause, Span, has_markup, read_markup
 
 FAST, SLOW = Style(rate=2.0), Style(rate=0.5)
 
@@ -70,17 +70,6 @@ def test_what_has_nothing_to_say_stays_with_its_neighbor(text: str, expected: li
     assert texts(text) == expected
 
 
-def test_marks_keep_their_place():
-    text = "<mark name='a'/>One <mark name='b'/>two.<mark name='c'/> Three. <mark name='e'/>Five<mark name='f'/>"
-    places = [(said(one), one.marks) for one in split_utterances(read_markup(text))]
-    two, five = ((0, "a"), (1, "b"), (2, "c")), ((0, "e"), (1, "f"))
-    assert places == [("One two.", two), ("Three.", ()), ("Five", five)]
-    paused = split_utterances([Span("A"), Pause(1.0), Mark("m"), Pause(2.0), Mark("n"), Span("B")])
-    found = [(said(one), one.pause, one.marks) for one in paused]
-    assert found == [("A", 1.0, ()), ("", 2.0, ((0, "m"),)), ("B", 0.0, ((0, "n"),))]
-    assert split_utterances([Span("A"), Boundary("sentence"), Mark("m")])[0].marks == ((1, "m"),)
-
-
 def test_sentences_stay_together_up_to_a_length_and_long_ones_are_cut():
     assert [len(one) for one in texts("One two. " * 10, longest=30)] == [26, 26, 26, 8]
     assert texts("A b. C d.\n\nE f. <break/>G h.", longest=100) == ["A b. C d.", "E f.", "G h."]
@@ -106,15 +95,13 @@ WORDS = [
 
 def random_items(draw: random.Random) -> list[Item]:
     items: list[Item] = []
-    for number in range(draw.randrange(1, 12)):
+    for _ in range(draw.randrange(1, 12)):
         separator = draw.choice(["", " ", " "])
         text = separator.join(draw.choice(WORDS) for _ in range(draw.randrange(1, 12)))
         style = draw.choice([NEUTRAL, NEUTRAL, FAST, Style(speaker="a")])
         items.append(Span(text, style, source=draw.choice([None, None, None, "source"])))
         if draw.random() < 0.2:
             items.append(draw.choice([Pause(0.5), Boundary("sentence"), Boundary("paragraph")]))
-        if draw.random() < 0.2:
-            items.append(Mark(f"m{number}"))
     return items
 
 
@@ -125,9 +112,8 @@ def test_nothing_is_lost_and_splitting_again_changes_nothing(seed: int):
     utterances = split_utterances(items, longest=longest)
     spans = [item for item in items if isinstance(item, Span)]
     assert bare("".join(map(said, utterances))) == bare("".join(span.text for span in spans))
-    assert [name for one in utterances for _, name in one.marks] == [one.name for one in items if isinstance(one, Mark)]
     for one in utterances:
-        assert all(0 <= index <= len(one.spans) for index, _ in one.marks) and said(one) == said(one).strip()
+        assert said(one) == said(one).strip()
         assert len({span.style.speaker for span in one.spans}) <= 1
         again = split_utterances(one.spans, longest=longest)
         assert [part.spans for part in again] == ([one.spans] if one.spans else [])
