@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -90,12 +89,10 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
-        for word, value in pairwise([*words, ""]):
+        for word in words:
             name = word.partition("=")[0]
-            switch, answer = self._option_string_actions.get(name), self.published.get(name, "")
-            if switch is not None and switch.nargs == 0 and value in ("True", "False"):
-                self.error(f"{name} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
-            if switch is None and answer:
+            answer = self.published.get(name, "")
+            if answer and name not in self._option_string_actions:
                 other = f"it is {answer} here, which is not supported by this model; leave it out"
                 self.error(f"{name}: {answer if ' ' in answer else other}")
         namespace, rest = super().parse_known_args(words, namespace)
@@ -160,14 +157,11 @@ def run(main: Callable[[], int | None], *, teardown: bool = True) -> NoReturn:
             else:
                 line, status = line_and_status(error)
                 print(f"error: {line}", file=sys.stderr)
-    if os.environ.get("WORLD_SIZE", "1") != "1":
-        # If a thread of torch.distributed needs the interpreter during teardown, the process aborts, and torchrun
-        # reports a failed run. All files are closed, so nothing is left to do.
-        os._exit(status)
     if not teardown:
         atexit._run_exitfuncs()  # ends processes of the multiprocessing module, and closes logs
         with suppress(BrokenPipeError):
             sys.stdout.flush()
-        sys.stderr.flush()
+    # If a thread of torch.distributed needs the interpreter during teardown, the process aborts.
+    if not teardown or os.environ.get("WORLD_SIZE", "1") != "1":
         os._exit(status)
     sys.exit(status)

@@ -72,10 +72,7 @@ class Architecture:
 
 
 def audio_preset(sampling_rate: int) -> AudioConfig:
-    """Return the usual mel-spectrogram of a sampling rate: windows of about 50 ms every 12 ms, over the whole band.
-
-    At 16 to 32 kHz, fmax is 8000 Hz, as in the published FastPitch, Tacotron 2 and HiFi-GAN.
-    """
+    """Return the usual mels of a rate: windows of about 50 ms every 12 ms; from 16 to 32 kHz, fmax is 8000 Hz."""
     if sampling_rate < 16000:
         hop = max(16, 16 * round(sampling_rate * 0.00075))  # a product of small factors, as vocoders need
         window = 4 * hop

@@ -83,7 +83,8 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
         OptionError: ``--cuda`` without a usable GPU, or more processes than GPUs on this machine.
         InputError: the processes don't find each other, or another one has ended.
     """
-    world_size, rank, local_rank = _from_torchrun("WORLD_SIZE", 1), _from_torchrun("RANK"), _from_torchrun("LOCAL_RANK")
+    set_by_torchrun = {"WORLD_SIZE": 1, "RANK": 0, "LOCAL_RANK": 0}
+    world_size, rank, local_rank = (int(os.environ.get(name, usual)) for name, usual in set_by_torchrun.items())
     device, host = torch.device("cpu"), None
     if cuda:
         check_cuda()
@@ -105,24 +106,15 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
     except RuntimeError as error:
         if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # whose errors are RuntimeErrors
             raise
-        raise InputError(
-            f"process {rank} of {world_size} has lost its connection to another one, which has failed or was killed; "
-            "start all again, with --resume"
-        ) from error
+        what = f"process {rank} of {world_size} has lost its connection to another one, which has failed or was killed"
+        raise InputError(f"{what}; start all again, with --resume") from error
     finally:
         if dist.is_initialized():
-            # Gloo's threads need the interpreter to free the last collective's tensors, and this thread would hold it
-            # while it waits for them.
-            time.sleep(0.1)
+            time.sleep(0.1)  # Gloo's threads need the interpreter to free tensors, which this thread would hold
             dist.destroy_process_group()
 
 
 def own_cores() -> int:
     """Return this process's share of the usable cores of this machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // _from_torchrun("LOCAL_WORLD_SIZE", 1))
-
-
-def _from_torchrun(name: str, default: int = 0) -> int:
-    """Return a number that ``torchrun`` or Slurm's scripts set."""
-    return int(os.environ.get(name, default))
+    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from common.errors import InputError, OptionError, OutputError, at, reason
+from common.errors import InputError, OptionError, OutputError, at
 
 _BLOCK = 1 << 20  # bytes
 
@@ -38,20 +38,18 @@ def make_folder(path: Path, hint: str = "") -> None:
 
 
 def lock_folder(folder: Path) -> TextIO:
-    """Lock ``folder`` for this process until the returned file is closed.
+    """Lock ``folder`` for this process until the returned file is closed; forked processes don't inherit the lock.
 
-    The lock is fcntl's: forked processes don't inherit it, and it ends with this process. File systems without locks
-    lock nothing. Raises OutputError if another process has the lock, or as `writing`.
+    File systems without locks lock nothing. Raises OutputError if another process has the lock, or as `writing`.
     """
     path = folder / ".lock"
     with writing(path):
         file = path.open("a", encoding="utf-8")
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError) as error:
-        raise OutputError(f"{folder}: another process writes into it; stop it, or choose another folder") from error
-    except OSError:  # a file system without locks
-        pass
+    except OSError as error:
+        if isinstance(error, BlockingIOError | PermissionError):  # others: a file system without locks
+            raise OutputError(f"{folder}: another process writes into it; stop it, or choose another folder") from error
     return file
 
 
@@ -128,8 +126,6 @@ def read_json(path: Path, *, kind: str = "file") -> Any:
         return json.loads(read_text(path, kind=kind))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
-    except (ValueError, RecursionError) as error:  # a number of too many digits, or lists in lists
-        raise InputError(f"{path}: not JSON that can be read ({reason(error)})") from error
 
 
 def parse_yaml(text: str, *, where: str) -> Any:
@@ -144,7 +140,7 @@ def parse_yaml(text: str, *, where: str) -> Any:
     )
     try:
         return yaml.load(text, Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # the latter for impossible dates
         raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from error
 
 

@@ -26,10 +26,7 @@ class Logger:
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
-        """``json_path`` is the file of the JSON log, if any.
-
-        Raises OutputError if it can't be written, and InputError if it exists and isn't a log.
-        """
+        """Raises OutputError if ``json_path`` can't be written, and InputError if it exists and isn't a log."""
         self.stdout = stdout and enabled
         self.metrics: dict[str, dict[str, str]] = {}  # name, format and unit of the figures on stdout
         self.started = time.time()
@@ -37,8 +34,10 @@ class Logger:
         if self._path is not None:
             make_folder(self._path.parent, _HINT)
             self._append(self._path, "")
-            if self._path.is_file() and not _is_log(self._path):
-                raise InputError(f"{self._path}: exists, and is not a run's log{_HINT}")
+            if self._path.is_file():
+                with self._path.open("rb") as file:
+                    if file.read(len(PREFIX)) not in (b"", PREFIX.encode()):
+                        raise InputError(f"{self._path}: exists, and is not a run's log{_HINT}")
 
     def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "") -> None:
         """Show a figure on stdout after its ``name``, which may be empty: ``lrate 3.16e-06``, ``3092.31 frames/s``."""
@@ -76,12 +75,6 @@ class Logger:
     def _append(self, path: Path, text: str) -> None:
         with writing(path, _HINT), path.open("a", encoding="utf-8") as file:
             file.write(text)
-
-
-def _is_log(path: Path) -> bool:
-    """Whether a file is empty or begins like a log."""
-    with path.open("rb") as file:
-        return file.read(len(PREFIX)) in (b"", PREFIX.encode())
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -1,8 +1,7 @@
 """Options, declared once as fields of frozen dataclasses in the rooms and packages that use them.
 
 The command line, variables of scripts, checks of values from files, ``--help``, docs/OPTIONS.md and docs/MIGRATING.md
-come from these declarations. Neither this module nor those that declare options import PyTorch, so that ``--help`` is
-fast.
+come from these declarations. Modules with declarations don't import PyTorch, so that ``--help`` is fast.
 """
 
 import argparse
@@ -91,10 +90,9 @@ def add_options(
     without: Collection[str] = (),
     title: str | None = None,
 ) -> None:
-    """Add the options of a dataclass and its groups.
+    """Add the options of a dataclass and its groups, but for fields in ``without``.
 
-    ``defaults`` replace declared defaults by field name; fields in ``without`` are left out. ``title`` is for options
-    without a section.
+    ``defaults`` replace declared defaults by field name. ``title`` is for options without a section.
     """
     defaults = defaults or {}
     for one in fields(kind):

@@ -55,7 +55,7 @@ def plot_utterance(
     - ``curves``: groups of them by the name of their axis, such as `PITCH`, which is 0 where unvoiced.
     """
     seconds = audio.hop_length / audio.sampling_rate
-    arrays = {name: to_array(mel) for name, mel in mels.items()}
+    arrays = {name: _to_array(mel) for name, mel in mels.items()}
     values = np.concatenate([np.zeros(0), *map(np.ravel, arrays.values())])
     finite = values[np.isfinite(values)]
     colors = {"cmap": "magma", "vmin": finite.min(initial=0.0), "vmax": finite.max(initial=finite.min(initial=0.0))}
@@ -63,8 +63,8 @@ def plot_utterance(
     if len(arrays) == 2 and len({mel.shape for mel in arrays.values()}) == 1:
         (name, mel), (other, second) = arrays.items()
         images.append((f"{other} - {name}", second - mel, {"norm": CenteredNorm(), "cmap": "RdBu_r"}))
-    weights = np.zeros((0, 0)) if alignment is None else to_array(alignment).T  # (L, F)
-    counts = np.zeros(0) if durations is None else to_array(durations)  # (L,)
+    weights = np.zeros((0, 0)) if alignment is None else _to_array(alignment).T  # (L, F)
+    counts = np.zeros(0) if durations is None else _to_array(durations)  # (L,)
     groups = {unit: group for unit, group in (curves or {}).items() if group}
     lines = [values for group in groups.values() for values in group.values()]
     length = max(1, *(array.shape[-1] for array in (*arrays.values(), weights, *lines))) * seconds
@@ -89,9 +89,8 @@ def plot_utterance(
         ends = counts.cumsum() * seconds
         axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
     if len(symbols) == len(counts):
-        _label_symbols(
-            axes[(len(images) or len(axes)) - 1].xaxis, symbols, counts, seconds=seconds, scale=width / length
-        )
+        below = axes[(len(images) or len(axes)) - 1].xaxis
+        _label_symbols(below, symbols, counts, seconds=seconds, scale=width / length)
     return figure
 
 
@@ -99,9 +98,8 @@ def _title(text: str, symbols: Sequence[str], *, width: float) -> str:
     """One line of what the font has of a text, followed by its symbols if it lacks some of it."""
     font = get_font(findfont("DejaVu Sans"))
     drawable = "".join(one for one in text if font.get_char_index(ord(one)))
-    return textwrap.shorten(
-        drawable if drawable == text else drawable + "".join(symbols), int(width * TITLE_LETTERS), placeholder="\u2026"
-    )
+    drawable += "" if drawable == text else "".join(symbols)
+    return textwrap.shorten(drawable, int(width * TITLE_LETTERS), placeholder="\u2026")
 
 
 def _label_symbols(axis: Axis, symbols: Sequence[str], counts: np.ndarray, *, seconds: float, scale: float) -> None:
@@ -130,16 +128,13 @@ def to_image(figure: Figure) -> np.ndarray:
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
-def to_array(tensor: Tensor) -> np.ndarray:
-    """A tensor of any device and dtype as a float32 numpy array."""
+def _to_array(tensor: Tensor) -> np.ndarray:
+    """Convert a tensor of any device and dtype to float32."""
     return tensor.detach().float().cpu().numpy()
 
 
 def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
-    """Ticks in Hz on an axis on which channel i of ``audio``'s mels lies from i to i + 1.
-
-    The centers of the channels divide the band into n_mels + 1 equal parts of Slaney's scale, as the filters have it.
-    """
+    """Ticks in Hz on an axis on which channel i of ``audio``'s mels lies from i to i + 1, by Slaney's scale."""
     low, high = audio.mel_fmin, audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
     inside = [hz for hz in HZ_TICKS if low <= hz <= high]
     mels, (lowest, highest) = hz_to_mel(np.array(inside)), hz_to_mel(np.array([low, high]))
@@ -179,7 +174,7 @@ def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> No
     """Curves (F,) over time; one without a finite value is left out, and so is pitch of 0."""
     axis.set_ylabel(unit)
     for name, tensor in curves.items():
-        values = to_array(tensor)
+        values = _to_array(tensor)
         values = np.where(np.isfinite(values) & ((values != 0) | (unit != PITCH)), values, np.nan)
         if not np.isnan(values).all():
             axis.plot((np.arange(len(values)) + 0.5) * seconds, values, linewidth=1.6, alpha=0.8, label=name)

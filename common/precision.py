@@ -90,10 +90,9 @@ def check_cuda() -> None:
 def precision_of_device(device: str) -> Precision:
     """Return full precision on "cuda", "cpu", or with "auto" on a GPU if there is one; raises as `check_cuda`."""
     check_choice("device", device, ("auto", "cpu", "cuda"))
-    if device == "cuda":
-        check_cuda()
-    cuda = device != "cpu" and torch.cuda.is_available()
+    cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     if cuda:
+        check_cuda()
         torch.backends.cuda.enable_cudnn_sdp(False)  # as in `prepare_computing`
     return Precision(cuda)
 
@@ -112,15 +111,6 @@ def has_bfloat16(*, cuda: bool) -> bool:
     if not any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS):
         return False
     return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-
-
-def allow_compiled_shapes(n_shapes: int) -> None:
-    """Let torch.compile compile a function for so many shapes; by default it gives up after 8."""
-    from torch._dynamo import config  # here, as the compiler takes seconds to load
-
-    # Each shape is compiled for each of several layers that share a function.
-    config.recompile_limit = max(config.recompile_limit, 16 * n_shapes)
-    config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 64 * n_shapes)
 
 
 @contextmanager

@@ -17,12 +17,11 @@ SECONDS_IN_FILES = 30.0  # between the bars of one that is no terminal; quick jo
 class Progress(Generic[T]):
     """Shows no progress; has the methods of tqdm's bars."""
 
-    def __init__(self, items: Iterable[T] | None = None, *, total: float | None = None) -> None:
+    def __init__(self, items: Iterable[T] = ()) -> None:
         self.items = items
-        self.total = total
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self.items or ())
+        return iter(self.items)
 
     def __enter__(self) -> "Progress[T]":
         return self
@@ -46,15 +45,15 @@ def progress(
     open it with ``with`` and call ``update(n)``. ``enabled=False`` (all ranks but the first) shows nothing.
     """
     if not enabled or find_spec("tqdm") is None:
-        return Progress(iterable, total=total)
+        return Progress(iterable or ())
     from tqdm import tqdm  # here, as one phrase is spoken without a bar
 
-    shown: dict[str, Any] = {"dynamic_ncols": True}
+    how: dict[str, Any] = {"dynamic_ncols": True}
     if not sys.stderr.isatty():
-        shown = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
+        how = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
     elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
-        shown = {"ncols": 80, "nrows": 24}  # some containers' terminals, on which tqdm would draw an empty bar
-    bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", **shown)
+        how = {"ncols": 80, "nrows": 24}  # some containers' terminals, on which tqdm would draw an empty bar
+    bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", **how)
     return bar
 
 

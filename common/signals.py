@@ -30,10 +30,7 @@ def stops_handled_by(handler: Any) -> Iterator[None]:
 
 
 def raise_stop(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt for Ctrl-C, SIGTERM, or SIGHUP (a closed terminal).
-
-    A second Ctrl-C ends the process at once, without a traceback.
-    """
+    """Raise KeyboardInterrupt for one of ``STOPS``; a second Ctrl-C ends the process at once, without a traceback."""
     for one in STOPS:
         signal.signal(one, signal.SIG_DFL if one == signal.SIGINT else signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(number))

@@ -119,11 +119,7 @@ class _TensorUnpickler(_NetworkUnpickler):
 
 
 def read_plain_tensor(path: Path) -> Tensor | None:
-    """Read a tensor as torch.save writes it today; returns None for other files, which `read_torch_file` may read.
-
-    Takes a fifth of torch.load's time, since Python's unpickler is in C. With PyTorch 2.11, which can't tell the sizes
-    of records, the result is always None.
-    """
+    """Read a tensor in a third of torch.load's time; returns None for files of other kinds, and with PyTorch 2.11."""
     try:
         archive = torch._C.PyTorchFileReader(str(path))
         if archive.get_record("byteorder") != sys.byteorder.encode():

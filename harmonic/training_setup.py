@@ -16,7 +16,7 @@ _WARM_UP = 50  # updates
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """The training run that the options describe; the mels are those of --for-voice or of the corpus."""
-    options.check_fine_tuning(trained=(request.resumed or request.initial) is not None)
+    options.check_fine_tuning()
     folder = options.input_mels_dir
     source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
     run, audio = request.run, request.mels(source, for_voice=options.for_voice)

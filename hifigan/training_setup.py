@@ -52,7 +52,7 @@ def find_defaults(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """The training run that the options describe."""
     run = request.run
-    options.check_fine_tuning(trained=(request.resumed or request.initial) is not None)
+    options.check_fine_tuning()
     if len(options.adam_betas) != 2:
         raise OptionError(f"--adam-betas {options.adam_betas}: expected two numbers")
     folder = options.input_mels_dir

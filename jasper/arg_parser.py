@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.options import option
-from common.training.options import RunOptions, SelectionMetric
+from common.training.options import RunOptions
 
 if TYPE_CHECKING:
     from jasper.yaml_config import JasperSettings
@@ -22,7 +22,7 @@ RECIPE = RunOptions(
     grad_clip_thresh=math.inf,
     ema_decay=0.999,
     epochs_per_checkpoint=10,
-    keep_best=SelectionMetric("wer"),
+    keep_best="wer",
     keep_milestones=(100, 200, 300, 400),
 )
 

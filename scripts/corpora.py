@@ -142,7 +142,7 @@ def _extract(
 def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
     """Print the command that fine-tunes the shipped voice, where a corpus of its language and mels is short."""
     settings = corpus / SETTINGS
-    is_fitting = own.language == "en-us" and settings.is_file() and read_audio_config(settings) == AudioConfig()
+    is_fitting = own.language in (None, "en-us") and settings.is_file() and read_audio_config(settings) == AudioConfig()
     if not is_fitting or not texts.is_file():
         return
     from common.importing.advice import check_recordings  # here, as it loads PyTorch

@@ -11,6 +11,7 @@ import pytest
 import soundfile
 import tiny_voice
 import torch
+from onnx import TensorProto, helper
 from torch import Tensor
 
 import inference
@@ -201,12 +202,37 @@ def test_a_graph_that_cannot_be_run_is_one_line(folder: Path, tmp_path: Path, ca
     assert capfd.readouterr().err == ""  # onnxruntime logs nothing beside it
 
 
-def test_onnx_whose_weights_are_in_another_file_is_refused_unopened(folder: Path, tmp_path: Path, monkeypatch):
-    outside = {"save_as_external_data": True, "location": "w", "size_threshold": 0}
-    onnx.save(onnx.load(folder / "vocoder.onnx"), tmp_path / "a.onnx", **outside)
+@pytest.mark.parametrize("place", ["../x", "/etc/passwd", "link/x", "in/../../x", "a" * 127, "in/" * 60, "lost"])
+def test_onnx_whose_weights_are_outside_its_folder_is_refused_unopened(tmp_path: Path, monkeypatch, place: str):
+    weights = [helper.make_tensor(name, TensorProto.FLOAT, [1], [1.0]) for name in "vw"]
+    for one, location in zip(weights, ("in/near", place), strict=True):
+        one.ClearField("float_data")
+        one.data_location = TensorProto.EXTERNAL
+        one.external_data.add(key="location", value=location)
+    (tmp_path / "m" / "in").mkdir(parents=True)
+    (tmp_path / "m" / "link").symlink_to(tmp_path)
+    (tmp_path / "m" / "in" / "near").write_bytes(bytes(4))
+    (tmp_path / "x").write_bytes(bytes(4))
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    graph = helper.make_graph([helper.make_node("Add", ["v", "w"], ["y"])], "g", [], [output], weights)
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    (tmp_path / "m" / "a.onnx").write_bytes(model.SerializeToString())
     monkeypatch.setattr(onnxruntime, "InferenceSession", None)  # which older ones would open it by
-    with pytest.raises(CheckpointError, match=r"a\.onnx: its weights are in another file"):
-        open_checkpoint(tmp_path / "a.onnx")
+    with pytest.raises(CheckpointError, match=r"a\.onnx: (its weights are in a file outside|.* is missing)"):
+        open_checkpoint(tmp_path / "m" / "a.onnx")
+
+
+def test_onnx_whose_weights_are_in_its_folder_is_run(folder: Path, tmp_path: Path, monkeypatch):
+    onnx.save(
+        onnx.load(folder / "vocoder.onnx"),
+        tmp_path / "a.onnx",
+        save_as_external_data=True,
+        location="w",
+        size_threshold=0,
+    )
+    monkeypatch.chdir(folder)
+    mel = torch.randn(1, 16, 20)
+    assert torch.equal(network(tmp_path / "a.onnx").infer(mel), network(folder / "vocoder.onnx").infer(mel))
 
 
 def test_a_file_of_a_newer_version_is_one_line(folder: Path, tmp_path: Path):

@@ -271,11 +271,16 @@ def test_a_validation_list_is_normalized_by_the_training_lists_statistics(tmp_pa
     assert [len((tmp_path / name).read_text().splitlines()) for name in ("train.meta", "val.meta")] == [4, 2]
     pitch = torch.cat([load(tmp_path / "pitch_char_hz", f"c{i:03d}") for i in range(4)])
     assert json.loads(statistics.read_text())["mean"] == pytest.approx(float(pitch[pitch != 0].mean()))
-    shutil.rmtree(tmp_path / "pitch_char")
-    options = (*ALL, "--output-meta-file", tmp_path / "val.meta", "--pitch-mean-std-file", statistics, "--resume")
-    assert extract(tmp_path, *options, lists=("val.txt",))[0] == 0
-    for name in ("c004", "c005"):
-        assert features(tmp_path)[f"pitch_char/{name}.pt"] == together[f"pitch_char/{name}.pt"]
+    for given in ((), ("--pitch-mean-std-file", statistics)):  # those of the list extracted before are found
+        shutil.rmtree(tmp_path / "pitch_char")
+        options = (*ALL, "--output-meta-file", tmp_path / "val.meta", *given, "--resume")
+        status, out, _ = extract(tmp_path, *options, lists=("val.txt",))
+        assert status == 0 and (f"pitch_char is normalized by {statistics}, of the list" in out) == (not given)
+        for name in ("c004", "c005"):
+            assert features(tmp_path)[f"pitch_char/{name}.pt"] == together[f"pitch_char/{name}.pt"]
+    shutil.copyfile(statistics, tmp_path / "pitch_char_stats__more.json")
+    status, _, errors = extract(tmp_path, *ALL, lists=("val.txt",))
+    assert status == 1 and "pitch_char_stats__more.json, pitch_char_stats__train.json" in errors
 
 
 def test_durations_on_the_disk_serve_pitch(tmp_path: Path, extract):

@@ -5,7 +5,6 @@ What fake tensors do not show: waits inside the kernels of libraries.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -131,12 +130,6 @@ of_every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.na
 in_every_precision = pytest.mark.parametrize(
     "dtype", [None, torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.slow)], ids=str
 )
-
-
-@pytest.fixture(autouse=True)
-def own_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other test gets fake noise."""
-    monkeypatch.setattr(augmentation, "_noise", lru_cache(augmentation._noise.__wrapped__))
 
 
 @pytest.fixture(autouse=True)

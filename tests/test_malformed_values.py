@@ -30,10 +30,7 @@ def test_a_file_that_is_no_json_or_yaml_is_one_line(tmp_path: Path):
     path = tmp_path / "a"
     path.write_text('{\n"a": }')
     assert refused(lambda: read_json(path)).startswith(f"{path}:2: not JSON (Expecting value)")
-    for content in ("[" * 10**5, "9" * 5000):
-        path.write_text(content)
-        assert refused(lambda: read_json(path)).startswith(f"{path}: not JSON")
-    for content in ("a: !!python/object/apply:os.system [x]", "a: 1\n- b", "[" * 10**4, "9" * 5000):
+    for content in ("a: !!python/object/apply:os.system [x]", "a: 1\n- b"):
         path.write_text(content)
         assert refused(lambda: parse_yaml(read_text(path), where=str(path))).startswith(f"{path}: not YAML (")
 

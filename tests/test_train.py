@@ -15,6 +15,7 @@ from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError, InputError
 from common.logger import read_log
 from common.training.trainer import Trainer
+from common.training.verdict import find_figure
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,6 @@ def test_fastpitch_learns_and_logs_the_weighted_sum_of_its_losses(corpus: Path, 
         (["--checkpoint-path", "x.pt", "--resume"], "give one of them"),
         (["--cuda"], "no CUDA device") if not torch.cuda.is_available() else (["--in-fft-d-head", "0"], "at least 1"),
         (["--in-fft-output-size", "32"], "expected that of --symbols-embedding-dim"),
-        (["--keep-best", "loss:lowest"], "2"),
         (["--input-type", "phone"], "holds characters, but the input type is"),
     ],
 )
@@ -91,6 +91,11 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
         1,
         2,
     ]
+
+
+def test_a_metric_is_a_figure_of_the_weights_that_infer():
+    figures = {"val_loss": 1.0, "val_ema_loss": 2.0, "val_wer": 9.0}
+    assert [find_figure(figures, name) for name in ("loss", "val_loss", "wer", "x")] == [2.0, 1.0, 9.0, None]
 
 
 def validated_as(losses: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:

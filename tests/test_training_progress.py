@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 import extract_mels
-from common.training.options import SelectionMetric
 from common.training.verdict import Record, describe_training
 from fastpitch.loss_function import ALIGNED
 
 LOGS = Path(__file__).with_name("training_logs.tsv")  # of measured runs (docs/TRAINING.md)
-describe = partial(describe_training, metric=SelectionMetric(), aligned=ALIGNED, best_kept=None, seconds_left=0)
+describe = partial(describe_training, metric="loss", aligned=ALIGNED, best_kept=None)
 
 
 @pytest.fixture(scope="module")

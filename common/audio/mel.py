@@ -71,9 +71,8 @@ class MelExtractor(nn.Module):
         self.pad_left = padding // 2  # samples
         self.pad_right = padding - padding // 2  # samples
         self.min_samples = max(self.pad_left, self.pad_right) + 1  # reflection does not repeat the edge
-        basis = mel_filters(
-            config.sampling_rate, config.filter_length, config.n_mels, low=config.mel_fmin, high=config.mel_fmax
-        )
+        rate, size = config.sampling_rate, config.filter_length
+        basis = mel_filters(rate, size, config.n_mels, low=config.mel_fmin, high=config.mel_fmax)
         used = basis.amax(dim=0).nonzero()
         n_bins = int(used[-1]) + 1 if len(used) else 1  # no filter reaches the bins above mel_fmax
         self.register_buffer("mel_basis", basis[:, :n_bins].contiguous(), persistent=False)

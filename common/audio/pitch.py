@@ -123,9 +123,7 @@ def statistics(pitches: Iterable[np.ndarray]) -> PitchStatistics:
     values = np.concatenate([np.zeros(0), *pitches])
     voiced = values[values != 0]
     if len(voiced) == 0 or voiced.std() <= FLAT * voiced.mean():
-        raise InputError(
-            f"{len(voiced)} voiced pitch values that don't vary: no statistics to normalize by; is it speech?"
-        )
+        raise InputError(f"{len(voiced)} voiced pitch values that don't vary: no statistics to normalize by")
     return PitchStatistics(mean=float(voiced.mean()), std=float(voiced.std()))
 
 

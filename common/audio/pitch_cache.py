@@ -4,10 +4,9 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,9 +37,8 @@ class PitchCache:
         import parselmouth  # here, because lists that name their pitch don't need Praat
 
         names = ("sampling_rate", "filter_length", "hop_length", "framing")
-        settings: dict[str, Any] = {name: getattr(self.audio, name) for name in names}
         used = version("librosa") if self.method == "pyin" else parselmouth.PRAAT_VERSION
-        settings |= {"method": self.method, "version": used}
+        settings = {name: getattr(self.audio, name) for name in names} | {"method": self.method, "version": used}
         settings |= zip(("floor", "ceiling"), pitch_limits(self.method, self.pitch_range))
         described = json.dumps(settings, sort_keys=True).encode()
         return self.folder / f"{self.method}-{hashlib.sha256(described).hexdigest()[:12]}"
@@ -57,8 +55,8 @@ class PitchCache:
             kept = load_tensor(path)
             if kept.shape == (n_frames,):
                 return kept
-        by = {"method": self.method, "pitch_range": self.pitch_range}
-        values = estimate_pitch(samples, self.audio, n_frames=n_frames, where=where, **by)  # type: ignore[arg-type]
+        estimate = partial(estimate_pitch, method=self.method, pitch_range=self.pitch_range)
+        values = estimate(samples, self.audio, n_frames=n_frames, where=where)
         pitch = torch.from_numpy(values).float()
         with writing(path, "; choose another --pitch-cache"):
             save_tensor(path, pitch, durable=False, shared=True)

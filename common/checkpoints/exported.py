@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +28,8 @@ EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
 ARCHIVE_ENTRY = "speech_toolkit.json"  # the description in TorchScript, in the archive's folder "extra"
 _SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the previous one
-_EXTERNAL = b"\n\x08location\x12"  # in the protobuf of tensors that another file holds
+# In the protobuf of tensors that another file holds: the length of its name, below 128, and the longest that it may be.
+_EXTERNAL = re.compile(rb"\x6a[\x00-\xff]{1,2}\n\x08location\x12([\x00-\xff])(?=([\x00-\xff]{0,127}))")
 
 
 class OnnxRunner:
@@ -51,8 +54,8 @@ class OnnxRunner:
 def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     """Open an ONNX file in onnxruntime; returns the session and the file's metadata.
 
-    Raises CheckpointError if onnxruntime can't read it, or if its weights are in another file: onnxruntime before 1.24
-    opens any file that a model names.
+    Weights may be in other files of its folder. Raises CheckpointError if onnxruntime can't read it, or if weights are
+    elsewhere: onnxruntime before 1.24 opens any file that a model names.
     """
     import onnxruntime  # takes long to import
 
@@ -62,13 +65,24 @@ def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     # Its idle threads would spin, and slow down PyTorch's.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     content = path.read_bytes()
-    if _EXTERNAL in content:
-        raise CheckpointError(f"{path}: its weights are in another file; export it as one file")
+    model = str(path) if _has_external_weights(path, content) else content
     try:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         return session, session.get_modelmeta().custom_metadata_map
     except Exception as error:  # onnxruntime's errors have no common class but this
         raise CheckpointError(f"{path}: onnxruntime cannot read it ({reason(error)})") from error
+
+
+def _has_external_weights(path: Path, content: bytes) -> bool:
+    """Whether other files of the folder hold weights of an ONNX file; CheckpointError if they are elsewhere."""
+    folder, found = path.parent.resolve(), _EXTERNAL.findall(content)
+    for length, name in set(found):
+        file = (folder / os.fsdecode(name[: length[0]])).resolve()
+        if length[0] > len(name) or not file.is_relative_to(folder):
+            raise CheckpointError(f"{path}: its weights are in a file outside its folder; export it as one file")
+        if not file.is_file():
+            raise CheckpointError(f"{path}: {file.name}, which holds its weights, is missing; put it beside it")
+    return bool(found)
 
 
 class ModuleRunner:

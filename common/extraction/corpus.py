@@ -36,6 +36,7 @@ class Report:
     unknown_words: list[tuple[str, int]] = field(default_factory=list)  # (wavs/a.wav, how many it has)
     refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
     written: list[tuple[str, str]] = field(default_factory=list)  # single files, with a description
+    found: list[str] = field(default_factory=list)  # lines on pitch statistics of another list
     speech_seconds: float = 0.0
     stopped_by: Signals | None = None
 
@@ -50,16 +51,39 @@ def read_lists(paths: Sequence[Path]) -> list[Utterance]:
     return utterances
 
 
+def find_statistics(options: ExtractionOptions) -> dict[str, Path]:
+    """Kind of pitch -> the file that normalizes it: --pitch-mean-std-file, or that of the list extracted before.
+
+    A kind is left out if there is neither, or if the first list has a file, whose statistics are then computed anew.
+    Raises InputError if several other lists have one.
+    """
+    if options.pitch_mean_std_file is not None:
+        return dict.fromkeys(options.pitch, options.pitch_mean_std_file)
+    found = {}
+    for kind in options.pitch:
+        others = sorted(options.dataset_path.glob(f"{kind}_stats__*.json"))
+        if not others or _statistics_file(options, kind) in others:
+            continue
+        if len(others) > 1:
+            names = ", ".join(path.name for path in others)
+            advice = "give the training list's by --pitch-mean-std-file"
+            raise InputError(f"{options.dataset_path}: {names} are pitch statistics of several lists; {advice}")
+        found[kind] = others[0]
+    return found
+
+
 def extract_corpus(
     plan: ExtractionPlan, *, teacher: TeacherModel | None = None, device: torch.device | str = "cpu"
 ) -> Report:
     """Check every utterance of the lists, extract what ``plan`` says, and write one meta file a list.
 
-    ``teacher`` is the plan's, on the ``device``. Each kind of pitch is normalized by --pitch-mean-std-file, else by the
-    statistics of the first list, whose file is written. What is written does not depend on the number of workers.
+    ``teacher`` is the plan's, on the ``device``. Each kind of pitch is normalized by the statistics of
+    `find_statistics`, else by those of the first list, whose file is written. What is written does not depend on the
+    number of workers.
     """
     options = plan.options
-    given = options.pitch_mean_std_file and read_pitch_statistics(options.pitch_mean_std_file)
+    files = find_statistics(options)
+    given = {kind: read_pitch_statistics(path) for kind, path in files.items()}
     work = functools.partial(map_in_processes, n_workers=options.num_workers)
     items = list(work(functools.partial(attempt, plan=plan, function=prepare), _open_corpus(plan), desc="checking"))
     if teacher is not None and plan.teacher is not None:  # first: pitch needs its durations
@@ -69,9 +93,9 @@ def extract_corpus(
         front_end.warn_dropped(sum((item.dropped for item in items), Counter()))
     items = list(work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting"))
     good = [item for item in items if item.refusal is None]
-    own = _statistics(good, kinds=[] if given else options.pitch)
+    own = _statistics(good, kinds=[kind for kind in options.pitch if kind not in given])
     if options.pitch:
-        write = functools.partial(normalize_pitch, plan=plan, by=dict.fromkeys(options.pitch, given) if given else own)
+        write = functools.partial(normalize_pitch, plan=plan, by=given | own)
         list(work(write, [item.utterance.name for item in good], desc="normalizing pitch"))
     report = Report(
         n_utterances=len(items),
@@ -83,6 +107,10 @@ def extract_corpus(
     if options.extract_durs_from_textgrids and options.input_type == "phone":
         counts = ((item.utterance.wav, item.text.split().count(UNKNOWN_WORD)) for item in good)
         report.unknown_words = [(wav, count) for wav, count in counts if count]
+    if options.pitch_mean_std_file is None:
+        report.found = [
+            f"{kind} is normalized by {path}, of the list that was extracted before" for kind, path in files.items()
+        ]
     report.written = _write_statistics(options, own) + _write_meta_files(options, good)
     return report
 
@@ -105,6 +133,10 @@ def _open_corpus(plan: ExtractionPlan) -> list[Extraction]:
     return items
 
 
+def _statistics_file(options: ExtractionOptions, kind: str) -> Path:
+    return options.dataset_path / f"{kind}_stats__{options.wav_text_filelist[0].stem}.json"
+
+
 def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:
     """Statistics of these kinds of pitch over the first list."""
     training = [item for item in good if item.utterance.list_index == 0]
@@ -116,7 +148,7 @@ def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str
 def _write_statistics(options: ExtractionOptions, by: dict[str, PitchStatistics]) -> list[tuple[str, str]]:
     written = []
     for kind, values in by.items():
-        path = options.dataset_path / f"{kind}_stats__{options.wav_text_filelist[0].stem}.json"
+        path = _statistics_file(options, kind)
         write_json(path, {"mean": values.mean, "std": values.std})
         written.append((str(path), f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
     return written
@@ -147,7 +179,7 @@ def table(report: Report, folders: Sequence[str]) -> list[str]:
     for folder in folders:
         rows.append((f"{folder}/", str(report.made[folder]), str(report.kept[folder])))
     lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
-    lines += [*text_table(rows), *text_table(report.written)]
+    lines += [*text_table(rows), *report.found, *text_table(report.written)]
     if found := report.unknown_words:
         lines.append(
             f"warning: the aligner did not know words of {len(found)} utterances ({sum(dict(found).values())} "

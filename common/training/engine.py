@@ -106,10 +106,10 @@ class Engine:
                 # Batches of one shape need no code for others, which the compiler cannot always make.
                 network.compile(dynamic=None if same_shapes else True)
             ranks.broadcast([*network.parameters(), *network.buffers()])
-        self._parameters: dict[str, dict[str, nn.Parameter]] = {}
-        self.optimizers: dict[str, torch.optim.Optimizer] = {}
-        self._scalers: dict[str, GradScaler] = {}
-        self._losses: dict[str, PhaseLoss | DistributedDataParallel] = {}
+        self._parameters = dict[str, dict[str, nn.Parameter]]()
+        self.optimizers = dict[str, torch.optim.Optimizer]()
+        self._scalers = dict[str, GradScaler]()
+        self._losses = dict[str, PhaseLoss | DistributedDataParallel]()
         settings = {"weight_decay": run.weight_decay, "betas": optimization.betas, "eps": optimization.eps}
         for phase in objective.phases:
             trained = nn.ModuleDict({name: networks[name] for name in phase.trains})
@@ -143,9 +143,7 @@ class Engine:
         rate = self._schedule(self.iteration, epoch, steps_per_epoch)
         self.objective.begin_step(self.networks)
         counts, (n_frames, stops, saves) = self._sum_counts(micro_batches, float(stop), float(save))
-        terms: dict[str, float] = {}
-        norms: dict[str, float] = {}
-        skipped: list[str] = []
+        terms, norms, skipped = dict[str, float](), dict[str, float](), list[str]()
         order = list(micro_batches)
         for phase in self.objective.phases:
             self.optimizers[phase.name].param_groups[0]["lr"] = rate
@@ -159,8 +157,9 @@ class Engine:
                 # The kept graph is that of the last micro-batch, so the next phase begins with it.
                 order.reverse()
         names = tuple(name for batch in micro_batches for name in batch.names)
-        asked = stops > 0, saves > 0
-        return StepResult(self.iteration, rate, names, int(n_frames), *asked, terms, norms, skipped=tuple(skipped))
+        return StepResult(
+            self.iteration, rate, names, int(n_frames), stops > 0, saves > 0, terms, norms, skipped=tuple(skipped)
+        )
 
     def finish(self, result: StepResult) -> None:
         """Count skipped updates; raises InputError after too many in a row."""
@@ -168,11 +167,9 @@ class Engine:
             self.objective.diagnose(self.networks)
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
         if self._skipped_in_a_row >= MAX_SKIPPED_IN_A_ROW:
-            raise InputError(
-                f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
-                f"iteration {result.iteration} with {', '.join(result.utterances)}; check these files, "
-                "or lower --learning-rate"
-            )
+            last = f"the last at iteration {result.iteration} with {', '.join(result.utterances)}"
+            what = f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, {last}"
+            raise InputError(f"{what}; check these files, or lower --learning-rate")
 
     def _run_phase(
         self, phase: Phase, micro_batches: Sequence[Batch], weights: Mapping[str, float], counts: dict[str, Tensor]
@@ -236,7 +233,7 @@ class Engine:
     def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:
         """Return each validation term's mean over the batches of all processes, in evaluation mode."""
         networks = self.networks if networks is None else networks
-        sums: dict[str, Tensor] = {}
+        sums = dict[str, Tensor]()
         with evaluation_mode(networks):
             for batch in batches:
                 with self._autocast():

@@ -1,4 +1,4 @@
-"""The commands that a finished training ends with: to speak or transcribe, to serve and to export."""
+"""The commands that are printed at the end of a training."""
 
 import shlex
 import sys

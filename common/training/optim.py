@@ -189,11 +189,7 @@ def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedul
 
 def exponential_schedule(learning_rate: float, *, decay: float) -> Schedule:
     """learning_rate x decay^(epoch - 1): the first epoch has the full rate."""
-
-    def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
-        return learning_rate * decay ** (epoch - 1)
-
-    return rate
+    return lambda iteration, epoch, *_: learning_rate * decay ** (epoch - 1)
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:

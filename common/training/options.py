@@ -1,8 +1,7 @@
 """Options of every training (how long, on what, in which batches, what it leaves behind), and a model's parser."""
 
 import argparse
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,40 +9,9 @@ from pathlib import Path
 from common.audio.options import AudioOptions
 from common.cli import ArgumentParser, ComputingOptions, names_given
 from common.errors import OptionError
-from common.files import read_text
+from common.files import read_lines
 from common.options import add_options, option
 from common.registry import ModelSpec, available_models, get_model
-
-
-@dataclass(frozen=True)
-class SelectionMetric:
-    """A figure of validation, named as in the log, with or without its subset (``val_wer``, ``wer``)."""
-
-    name: str = "loss"
-    largest: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name}:max" if self.largest else self.name
-
-    def value(self, figures: Mapping[str, float]) -> float | None:
-        """The figure that the name means, or None; without a subset that of the weights that inference uses."""
-        names = (self.name, f"val_ema_{self.name}", f"val_{self.name}")
-        return next((figures[name] for name in names if name in figures), None)
-
-    def is_better(self, value: float | None, best: float | None) -> bool:
-        """Whether there is a ``value``, better than the ``best`` one so far; nan is not."""
-        if value is None or math.isnan(value):
-            return False
-        return best is None or (value > best if self.largest else value < best)
-
-
-def selection_metric(text: str) -> SelectionMetric:
-    """Read ``wer``, or ``attention_diagonality:max`` where larger is better."""
-    name, _, direction = text.partition(":")
-    if not name or direction not in ("", "min", "max"):
-        raise OptionError(f"{text}: expected a figure of validation such as loss, or NAME:max")
-    return SelectionMetric(name, direction == "max")
-
 
 _computing = partial(option, section="computing")
 _saving = partial(option, section="checkpoints, validation and logs")
@@ -121,11 +89,8 @@ class RunOptions:
         metavar="N",
         variable="KEEP_CHECKPOINTS",
     )
-    keep_best: SelectionMetric = _saving(
-        SelectionMetric(),
-        "validation figure of the log that selects the best checkpoint, which is kept; METRIC:max if larger is better",
-        read=selection_metric,
-        metavar="METRIC",
+    keep_best: str = _saving(
+        "loss", "validation figure of the log, better if lower, that selects the best checkpoint", metavar="METRIC"
     )
     patience: int = _saving(
         0, "stop early after N validations without a better one, by --keep-best; 0: never", least=0, metavar="N"
@@ -169,9 +134,7 @@ class RunOptions:
 class InputMelOptions:
     """The mels that a vocoder trains on, where they are not those of its recordings."""
 
-    fine_tuning: bool = option(
-        False, "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
-    )
+    fine_tuning: bool = option(False, "train a vocoder with the mels of --input-mels-dir, and recordings as they are")
     input_mels_dir: Path | None = option(
         None,
         "folder of the recordings' mels (default: compute)",
@@ -180,19 +143,16 @@ class InputMelOptions:
     )
     for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
 
-    def check_fine_tuning(self, *, trained: bool) -> None:
-        """Refuse by OptionError fine-tuning without mels, or one of a vocoder that is not ``trained``."""
+    def check_fine_tuning(self) -> None:
+        """Raise OptionError for fine-tuning without mels."""
         if self.fine_tuning and self.input_mels_dir is None:
             raise OptionError("--fine-tuning needs --input-mels-dir, mels of scripts/extract_fine_tune_mels.sh")
-        if self.fine_tuning and not trained:
-            raise OptionError("--fine-tuning needs a trained vocoder: --checkpoint-path, --from-checkpoint or --resume")
 
 
 def removed_options() -> dict[str, str]:
     """Options of the published toolkits that no longer exist, and why or what to do."""
-    rows = read_text(Path(__file__).with_name("removed_options.tsv")).splitlines()
-    answers = (row.split("\t") for row in rows)
-    return {name: answer for names, answer in answers for name in names.split()}
+    rows = read_lines(Path(__file__).with_name("removed_options.tsv"))
+    return {name: answer for names, answer in (row.split("\t") for row in rows) for name in names.split()}
 
 
 def _model_parser() -> ArgumentParser:

@@ -28,19 +28,10 @@ class Position:
                 self.sums[name] = self.sums.get(name, 0.0) + value
 
     @property
-    def applied(self) -> int:
-        """Updates of this epoch that were not skipped, at least 1."""
-        return max(1, self.steps_done - self.skipped)
-
-    @property
     def means(self) -> dict[str, float]:
-        """The epoch's mean of each term."""
-        return {name: total / self.applied for name, total in self.sums.items()}
-
-    def seconds_left(self, *, epochs: int, steps_per_epoch: int) -> float:
-        """Estimate the time until the end of the last of ``epochs``, at this epoch's speed."""
-        steps = (epochs - self.epoch + 1) * steps_per_epoch - self.steps_done
-        return steps * self.seconds / max(1, self.steps_done)
+        """The mean of each term over this epoch's updates that were not skipped."""
+        n_applied = max(1, self.steps_done - self.skipped)
+        return {name: total / n_applied for name, total in self.sums.items()}
 
 
 def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:

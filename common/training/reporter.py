@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,17 +114,13 @@ class Reporter:
         """Add each utterance's picture and sound."""
         for example in examples:
             if not all(torch.isfinite(mel).all() for mel in example.mels.values()):
-                raise InputError(
-                    f"{subset} {example.name}: its mel-spectrogram is not finite after update {iteration}; "
-                    "resume from an earlier --checkpoint-path with a lower --learning-rate"
-                )
+                what = f"{subset} {example.name}: its mel-spectrogram is not finite after update {iteration}"
+                raise InputError(f"{what}; resume from an earlier --checkpoint-path with a lower --learning-rate")
             name = example.name.rpartition(" (")[0] or example.name  # wavs/a b.wav (list.txt:7) -> wavs/a b.wav
             tag = re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", name))  # wavs_a_b: one entry over time
             picture = self._picture(example, title=": ".join(filter(None, [name, example.text])))
-            sounds = example.audio or {
-                title: griffin_lim(mel.float().cpu(), self._audio, n_iter=_GRIFFIN_LIM_ITERATIONS)
-                for title, mel in example.mels.items()
-            }
+            invert = partial(griffin_lim, config=self._audio, n_iter=_GRIFFIN_LIM_ITERATIONS)
+            sounds = example.audio or {title: invert(mel.float().cpu()) for title, mel in example.mels.items()}
             with self._writing(subset) as writer:
                 writer.add_image(f"utterance/{tag}", picture, iteration, dataformats="HWC")
                 for title, wave in sounds.items():

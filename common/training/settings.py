@@ -27,10 +27,8 @@ class MelSource:
     def check_agreement(self, other: "MelSource") -> None:
         """Raise OptionError if another source describes other mels, with each field that differs."""
         recorded = replace(other.audio, **{name: getattr(self.audio, name) for name in other.unrecorded})
-        if lines := differences(self.audio, recorded, names=(self.name, other.name)):
-            raise OptionError(
-                f"{self.name} and {other.name} are of different mels: {'; '.join(lines)}; give one of them"
-            )
+        if lines := "; ".join(differences(self.audio, recorded, names=(self.name, other.name))):
+            raise OptionError(f"{self.name} and {other.name} are of different mels: {lines}; give one of them")
 
 
 def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
@@ -50,13 +48,10 @@ class TrainingRequest:
     initial: tuple[Path, Checkpoint] | None = None  # the one whose weights a new run begins with
 
     def mels(self, *sources: MelSource | None, for_voice: Path | None = None, may_resume: bool = True) -> AudioConfig:
-        """Return the mels to train on, as ``sources``, the voice of --for-voice and the file of --audio-config say.
+        """Return the mels of ``sources``, --for-voice and --audio-config, with the given options' changes.
 
-        Without any of these, they are those of the checkpoint that the training begins with (if it ``may_resume``
-        them), or else the corpus's. Given options change them.
-
-        Raises:
-            OptionError: two of them disagree; lists each field that differs.
+        Without these, they are the first checkpoint's (if it ``may_resume`` them), or the corpus's. Raises OptionError
+        with each field in which two of them differ.
         """
         voice = file = None
         if for_voice is not None:
@@ -78,10 +73,9 @@ class TrainingRequest:
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """How a model's package sets up a training.
+    """How a model's package sets up a training. The functions return lines to print.
 
-    The functions return lines to print. ``initial`` is the checkpoint of --from-checkpoint with its path, or None;
-    ``new`` is True if no other checkpoint provides the weights.
+    ``initial`` is the checkpoint of --from-checkpoint with its path, or None; ``new``: no other provides the weights.
     """
 
     options: Any  # the package's own frozen dataclass

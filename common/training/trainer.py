@@ -29,7 +29,7 @@ from common.training.objective import Networks
 from common.training.options import RunOptions
 from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal, print_once
-from common.training.verdict import describe_training, validations_since_best
+from common.training.verdict import describe_training, find_figure, validations_since_best
 
 
 class Trainer:
@@ -68,18 +68,16 @@ class Trainer:
             ranks=ranks,
             sorted_updates=options.sorted_updates,
         )
-        load = partial(
-            build_loader, n_workers=options.num_workers or 0, pin_memory=ranks.device.type == "cuda", seed=options.seed
-        )
+        pinned, seed = ranks.device.type == "cuda", options.seed
+        load = partial(build_loader, n_workers=options.num_workers or 0, pin_memory=pinned, seed=seed)
         self._training_loader = load(training_set, self._sampler)
         own = validation_batches(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
         self._validation_loader = load(validation_set, own)
         self._validated = {"val": engine.networks}  # subset of the log -> networks
         if engine.ema is not None:
             self._validated["val_ema"] = engine.networks | engine.ema.networks
-        self._reporter = Reporter(
-            logger, options.output, engine.objective, template.audio, template.text, is_main=ranks.is_main
-        )
+        described = engine.objective, template.audio, template.text
+        self._reporter = Reporter(logger, options.output, *described, is_main=ranks.is_main)
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
         """Restore the training state of ``checkpoint``, whose weights are loaded already.
@@ -97,24 +95,20 @@ class Trainer:
             notes.append(f"the EMA weights of {where} are dropped, since --ema-decay is 0")
         self._position, n = resumed_position(state, self._sampler), self._ranks.world_size
         best = state.get("best")
-        if best is not None and str(self._options.keep_best) in best:  # else of another metric
+        if best is not None and self._options.keep_best in best:  # else of another metric
             self._best = best if self._path(best["epoch"], best.get("iteration")).is_file() else None
         self._history = list(state.get("history", []))
-        random_states = state.get("random", [])
-        if len(random_states) == n:
-            _set_random_state(random_states[self._ranks.rank], self._ranks.device)
+        random = state.get("random", [])
+        if len(random) == n:
+            _set_random_state(random[self._ranks.rank], self._ranks.device)
         elif state.get("steps_done") is not None:
-            notes.append(
-                f"{where} holds random states of {len(random_states)} processes, not {n}: they are reinitialized"
-            )
+            notes.append(f"{where} holds random states of {len(random)} processes, not {n}: they are reinitialized")
         return notes
 
     def fit(self) -> signal.Signals | None:
         """Train until the last epoch; returns the signal that stopped it early (SIGTERM if another process got it)."""
         position, options, n_steps = self._position, self._options, self._sampler.steps_per_epoch
-        last_epoch = options.epochs
-        if options.epochs_this_job:
-            last_epoch = min(last_epoch, position.epoch - 1 + options.epochs_this_job)
+        last_epoch = min(options.epochs, position.epoch - 1 + (options.epochs_this_job or options.epochs))
         if position.epoch > last_epoch:
             print_once(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {options.epochs}")
         for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
@@ -154,10 +148,9 @@ class Trainer:
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
         self._reported_at = time.perf_counter()
         for micro_batches in self.updates():
-            stops, saves = signals.received is not None, self._ranks.is_main and self._clock_asks()
-            result = self.engine.step(
-                micro_batches, epoch=position.epoch, steps_per_epoch=n_steps, stop=stops, save=saves
-            )
+            is_late = time.monotonic() - self._saved_at >= 60 * (options.minutes_per_checkpoint or math.inf)
+            asked = {"stop": signals.received is not None, "save": is_late and self._ranks.is_main}
+            result = self.engine.step(micro_batches, epoch=position.epoch, steps_per_epoch=n_steps, **asked)
             position.steps_done += 1
             self._report(result, bar)
             if position.steps_done == n_steps or self._stopping:
@@ -192,10 +185,6 @@ class Trainer:
     def _is_multiple_of(self, n_steps: int) -> bool:
         return n_steps > 0 and self.engine.iteration % n_steps == 0
 
-    def _clock_asks(self) -> bool:
-        seconds = 60 * self._options.minutes_per_checkpoint
-        return seconds > 0 and time.monotonic() - self._saved_at >= seconds
-
     def _is_out_of_patience(self) -> bool:
         """Whether the last ``--patience`` validations brought no improvement."""
         patience = self._options.patience
@@ -204,13 +193,16 @@ class Trainer:
     def _finish_epoch(self, *, is_last: bool) -> None:
         """Log an epoch, validate, and save what is due."""
         position, options = self._position, self._options
-        self._log_epoch()
+        figures = {"loss": math.nan} | position.means
+        figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
+        figures |= {"skipped": position.skipped} if position.skipped else {}
+        self._reporter.log((position.epoch,), "avg_train", figures)
         validates = is_last or position.epoch % options.validation_interval == 0
         validates = validates or self._is_multiple_of(options.validation_steps)
         is_best = validates and self._compare(self._validate((position.epoch,)))
         if self._is_out_of_patience():
             is_last = True
-            print_once(f"stopping early: {options.patience} validations without a better {options.keep_best.name}")
+            print_once(f"stopping early: {options.patience} validations without a better {options.keep_best}")
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
         for subset, networks in self._validated.items() if shows and self._ranks.is_main else ():
             self._show_examples(networks, subset)
@@ -218,14 +210,6 @@ class Trainer:
             self._save(rolling=False, is_best=is_best)
         elif self._is_due:
             self._save(rolling=True)
-
-    def _log_epoch(self) -> None:
-        position = self._position
-        figures = {"loss": math.nan} | position.means
-        figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
-        if position.skipped:
-            figures["skipped"] = position.skipped
-        self._reporter.log((position.epoch,), "avg_train", figures)
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, with the loss as the last epoch weights it, for comparisons."""
@@ -244,25 +228,21 @@ class Trainer:
     def _compare(self, figures: dict[str, float]) -> bool:
         """Record a validation and print a line about the training; returns whether it is the best so far."""
         position, options, objective = self._position, self._options, self.engine.objective
-        metric, value, n_steps = options.keep_best, options.keep_best.value(figures), self._sampler.steps_per_epoch
+        metric, value = options.keep_best, find_figure(figures, options.keep_best)
         if value is None:
-            names = ", ".join(figures)
-            print_once(f"warning: --keep-best {metric}: no figure of validation, expected one of {names}")
-        is_best = metric.is_better(value, None if self._best is None else self._best[str(metric)])
-        if is_best := is_best and position.skipped < position.steps_done:  # else nothing was learned
-            within = {"iteration": self.engine.iteration} if position.steps_done < n_steps else {}
-            self._best = {"epoch": position.epoch, str(metric): value} | within
+            print_once(f"warning: --keep-best {metric}: no figure of validation, expected one of {', '.join(figures)}")
+        best = math.inf if self._best is None else self._best[metric]
+        # NaN is no better, and if all updates were skipped, nothing was learned.
+        if is_best := value is not None and value < best and position.skipped < position.steps_done:
+            within = {"iteration": self.engine.iteration} if position.steps_done < self._sampler.steps_per_epoch else {}
+            self._best = {"epoch": position.epoch, metric: value} | within
         trained = objective.total(position.means, epoch=options.epochs) if position.sums else math.inf
         self._history.append({"epoch": float(position.epoch), "train_loss": trained} | figures)
-        left = position.seconds_left(epochs=options.epochs, steps_per_epoch=n_steps)
-        seconds = sum(value for name, value in figures.items() if name.endswith("_took"))
-        left += (options.epochs - position.epoch) // options.validation_interval * seconds
         line = describe_training(
             self._history,
             metric=metric,
             aligned=objective.aligned,
             best_kept=None if self._best is None else self._best["epoch"],
-            seconds_left=left,
             adversarial=len(objective.phases) > 1,
         )
         print_once(*filter(None, [line]))
@@ -295,18 +275,14 @@ class Trainer:
                 ema=None if engine.ema is None else engine.ema.averages,
                 training=engine.state() | asdict(self._position) | own,
             )
+            epoch, iteration = self._position.epoch, engine.iteration
+            path, best = self._path(epoch, iteration if rolling else None), ", the best validation so far" * is_best
             with writing(self._options.output):
-                self._write(checkpoint, rolling=rolling, is_best=is_best)
+                save_checkpoint(path, checkpoint)
+                print_line(f"saved {path} (epoch {epoch}, iteration {iteration}{best})")
+                self._remove_old(path)
         self._ranks.gather(None)
         self._saved_at, self._is_due = time.monotonic(), False
-
-    def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:
-        epoch, iteration = self._position.epoch, self.engine.iteration
-        path = self._path(epoch, iteration if rolling else None)
-        save_checkpoint(path, checkpoint)
-        best = ", the best validation so far" if is_best else ""
-        print_line(f"saved {path} (epoch {epoch}, iteration {iteration}{best})")
-        self._remove_old(path)
 
     def _remove_old(self, newest: Path) -> None:
         """Remove what ``newest`` replaces, but not the best checkpoint, milestones, and the last few of epochs.

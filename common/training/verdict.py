@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from common.training.options import SelectionMetric
-
 PATIENCE = 5  # validations without a gain before a figure counts as stalled; twice as many with an alignment
 GAIN = 0.03  # relative improvement that counts as a gain while there is no alignment and losses fall fast
 RISE = 0.02  # relative rise above the best figure, for `PATIENCE` validations, that counts as overfitting
@@ -22,18 +20,11 @@ class Aligned:
 
 
 def describe_training(
-    history: Sequence[Record],
-    *,
-    metric: SelectionMetric,
-    aligned: Aligned | None,
-    best_kept: int | None,
-    seconds_left: float,
-    adversarial: bool = False,
+    history: Sequence[Record], *, metric: str, aligned: Aligned | None, best_kept: int | None, adversarial: bool = False
 ) -> str:
-    """Describe a training in one line by its last validation; a validation of epoch 0 is of the initial weights.
+    """Describe a training in one line by its last validation; epoch 0 is that of the initial weights.
 
-    ``metric`` selects the best checkpoint, which is of the epoch ``best_kept``. Losses of ``adversarial`` networks say
-    little about their sound.
+    ``metric`` selects the best checkpoint, of epoch ``best_kept``. Losses of ``adversarial`` networks say little.
     """
     last, parts, found = history[-1], [], True
     diagonality, unattended = _attention(last)
@@ -42,10 +33,9 @@ def describe_training(
         figures = f"diagonality {round(diagonality, 2) + 0.0:.2f}"
         figures += "" if unattended is None else f", unattended phones {100 * unattended:.0f} %"
         parts = [f"{'alignment found' if found else 'no alignment yet'} ({figures})"]
-    if history[0]["epoch"] == 0 and None not in (pair := [metric.value(history[0]), metric.value(last)]):
-        parts += [f"{metric.name} {pair[1]:.2f}, at the start {pair[0]:.2f}"]
+    if history[0]["epoch"] == 0 and None not in (pair := [find_figure(history[0], metric), find_figure(last, metric)]):
+        parts += [f"{metric} {pair[1]:.2f}, at the start {pair[0]:.2f}"]
     parts += _trend(history, metric, is_aligned=found, best_kept=best_kept, adversarial=adversarial)
-    parts += [f"time left {duration(seconds_left)}"] if seconds_left > 0 else []
     return f"epoch {last['epoch']:.0f}: {'; '.join(parts)}" if parts else ""
 
 
@@ -64,18 +54,18 @@ def has_alignment(history: Sequence[Record], aligned: Aligned) -> bool:
     return found
 
 
-def validations_since_best(history: Sequence[Record], metric: SelectionMetric) -> int:
+def validations_since_best(history: Sequence[Record], metric: str) -> int:
     """How many validations ago ``metric`` was at its best."""
     values = _figures(history, metric)
     return len(values) - 1 - values.index(min(values)) if values else 0
 
 
 def _trend(
-    history: Sequence[Record], metric: SelectionMetric, *, is_aligned: bool, best_kept: int | None, adversarial: bool
+    history: Sequence[Record], metric: str, *, is_aligned: bool, best_kept: int | None, adversarial: bool
 ) -> list[str]:
     """Describe the trend of the figure to select by; nothing if it is too early to tell."""
     gain = 0.0 if is_aligned else GAIN
-    values, losses = _figures(history, metric), _figures(history, SelectionMetric())
+    values, losses = _figures(history, metric), _figures(history, "loss")
     gains = [_last_gain(values, gain), _last_gain(losses, gain)]  # error rates stay at 100 % at first
     if not all(stalls for _, stalls in gains):
         return ["still improving"] if any(index > 0 for index, _ in gains) else []
@@ -86,7 +76,7 @@ def _trend(
     since = f"since epoch {history[gains[0][0] if loss_stalls else best]['epoch']:.0f}"
     since += "" if best_kept is None else f", the best is kept (epoch {best_kept})"
     if adversarial:
-        return [f"{metric.name} no longer improves {since}: discriminators may still improve the sound, listen to it"]
+        return [f"{metric} no longer improves {since}: discriminators may still improve the sound, listen to it"]
     limit = values[best] + RISE * abs(values[best])
     has_risen = any(min(values[n - PATIENCE : n]) > limit for n in range(best + PATIENCE + 1, len(values) + 1))
     if loss_stalls:
@@ -113,19 +103,16 @@ def _last_gain(values: Sequence[float], gain: float) -> tuple[int, bool]:
 
 def _attention(record: Record) -> tuple[float | None, float | None]:
     """Diagonality, and the share of unattended symbols."""
-    diagonality, unattended = map(SelectionMetric, ("attention_diagonality", "unattended_tokens"))
-    return diagonality.value(record), unattended.value(record)
+    return find_figure(record, "attention_diagonality"), find_figure(record, "unattended_tokens")
 
 
-def _figures(history: Sequence[Record], metric: SelectionMetric) -> list[float]:
-    """Return a figure of all validations, negated if larger is better, and infinite if missing."""
-    values = [math.inf if value is None or math.isnan(value) else value for value in map(metric.value, history)]
-    return [-value if metric.largest else value for value in values]
+def _figures(history: Sequence[Record], metric: str) -> list[float]:
+    """Return a figure of all validations, infinite if missing."""
+    values = (find_figure(record, metric) for record in history)
+    return [math.inf if value is None or math.isnan(value) else value for value in values]
 
 
-def duration(seconds: float) -> str:
-    """Seconds as 1 h 20 min, 12 min or 40 s."""
-    minutes = round(seconds / 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02d} min"
-    return f"{minutes} min" if seconds >= 60 else f"{seconds:.0f} s"
+def find_figure(figures: Record, name: str) -> float | None:
+    """Return the figure with that ``name`` in the log; without a subset, that of the weights that inference uses."""
+    names = (name, f"val_ema_{name}", f"val_{name}")
+    return next((figures[one] for one in names if one in figures), None)
