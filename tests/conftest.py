@@ -86,12 +86,6 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def seeds() -> Path:
-    """Folder of the documents that this project implements."""
-    return _folder(SHARED / "seeds")
-
-
-@pytest.fixture(scope="session")
 def make_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
     """``make_once(name, make)``: the folder that ``make`` filled, once for all workers of this run of the tests."""
     base = tmp_path_factory.getbasetemp()

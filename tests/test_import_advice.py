@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import soundfile
 from corpus import encode_aac, glide
-from shell import ROOT, run_bash
 
 from common.errors import InputError
 from scripts.datasets import describe_mels, make_filelists
@@ -62,15 +61,3 @@ def test_what_cannot_be_trained_on_is_refused_before_lists_are_written(case: str
             describe_mels.main()
     assert import_recordings(["my voice", "my voice_22050", "--num-workers", "1"]) == 0
     make_lists(monkeypatch, Path("my voice_22050")) if len(sounds) > 1 else None
-
-
-def test_scripts_without_transcripts_name_the_command(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "voice", {"a.wav": None, "b.wav": None})
-    (corpus / "metadata.csv").rename(corpus / "a.txt")
-    command = f"bash scripts/import_recordings.sh {corpus} {corpus}_22050"
-    settings = {"DATASET_PATH": corpus, "FILELISTS": tmp_path, "N_VAL": "0", "N_TEST": "0", "NAME": "my"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", **settings)
-    assert result.returncode == 0 and command in result.stderr, result.stderr
-    (tmp_path / "voice.pt").touch()
-    result = run_bash(ROOT / "scripts/finetune_voice.sh", tmp_path / "voice.pt", corpus)
-    assert (result.returncode, result.stderr.count("\n")) == (1, 1) and result.stderr.endswith(f"; run {command}\n")

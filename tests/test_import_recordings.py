@@ -16,7 +16,6 @@ from shell import ROOT
 
 from common.audio.levels import find_sound
 from common.errors import InputError, OptionError
-from common.text.espeak import Speaker
 from scripts.import_recordings import main
 
 RATE = 22050
@@ -147,25 +146,6 @@ def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path
     assert "note: clips longer than 20 s: long (21 s)" in capsys.readouterr().out
 
 
-def test_a_long_recording_is_cut_by_its_transcript_in_the_language_that_it_looks_like(tmp_path: Path):
-    source, target = make_source(tmp_path / "source", 1), tmp_path / "target"
-    sentences = [
-        "Der Zug nach Berlin fährt heute um acht Uhr ab.",
-        "Die Kinder spielen schon seit Stunden im Garten.",
-        "Wir haben drei Äpfel und zwölf Brötchen gekauft.",
-        "Am Abend scheint die Sonne über der alten Stadt.",
-        "Das Haus am See gehört meiner Großmutter.",
-        "Ich möchte gerne einen Kaffee mit viel Milch.",
-    ]
-    spoken = [np.r_[Speaker("de", words_per_minute=110).speak(one).wave, np.zeros(9000)] for one in sentences]
-    write_sound(source / "chapter.wav", np.concatenate(spoken), 22050)
-    (source / "chapter.txt").write_text(" ".join(sentences))
-    assert run_import(source, target) == 0
-    clips = {f"chapter_{number:04d}": sentence for number, sentence in enumerate(sentences, 1)}
-    assert metadata(target) == clips | {"c0": "Number 0."}
-    assert made(target).keys() == {f"{name}.wav" for name in metadata(target)}
-
-
 def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp_path: Path, capsys):
     source, target = tmp_path / "source", tmp_path / "target"
     reasons = {
@@ -274,24 +254,6 @@ def test_one_bad_file_never_ends_an_import(tmp_path: Path, capsys):
     files = {"zeros.flac", "slow.flac", "deep.json", "odd.json", "half.json", "half.srt", "latin.csv", "'a\\n.wav'"}
     rows = {"u1.wav", "u4.wav", "h1.wav", "nul.wav", "lines.jsonl:3", "lines.jsonl:4", "text"}
     assert refused.keys() == files | rows and all(0 < len(reason) < 200 for reason in refused.values())
-
-
-def test_names_of_clips_that_are_cut_never_meet_those_of_others(tmp_path: Path):
-    sentences = ["The harbor was quiet today.", "Seven old lanterns were burning."]
-    names = ["talk.wav", "talk_0001.wav", "Talk-2.wav"]
-    for name in names:
-        write_sound(tmp_path / f"source/{name}")
-        (tmp_path / f"source/{name}").with_suffix(".txt").write_text(f"The {name}.")
-    spoken = [np.r_[Speaker("en-gb").speak(one).wave, np.zeros(9000)] for one in sentences * 5]
-    write_sound(tmp_path / "source/talk.wav", np.concatenate(spoken), 22050)
-    (tmp_path / "source/talk.txt").write_text(" ".join(sentences * 5))
-    assert run_import(tmp_path / "source", tmp_path / "target") == 0
-    lines = (tmp_path / "target/metadata.csv").read_text().splitlines()
-    clips = metadata(tmp_path / "target")
-    assert len(clips) == len(lines) > 4 and clips["talk_0001"] == "The talk_0001.wav."
-    assert {f"{name}.wav" for name in clips} == made(tmp_path / "target").keys()
-    same = soundfile.read(tmp_path / "target/wavs/talk_0001.wav")[0]
-    assert np.array_equal(same, soundfile.read(tmp_path / "target/wavs/Talk-2.wav")[0])
 
 
 @pytest.mark.parametrize("again", [False, True])

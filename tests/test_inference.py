@@ -7,22 +7,18 @@ from pathlib import Path
 import pytest
 import tiny_voice
 import torch
-from golden_files import checkpoint_layouts
-from safetensors.torch import load_file
 from tiny_voice import MEAN, STD
 from torch import Tensor
 
 import inference
-from common.audio.mel import SILENT_MEL, griffin_lim
+from common.audio.mel import griffin_lim
 from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig
-from common.errors import InputError
 from common.logger import read_log
 from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
-from common.text.words import EncodedText
 from common.torch_file import save_tensor
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch
@@ -175,35 +171,13 @@ def test_torchscript_speaks_the_same_with_every_control(speak):
         close(mel, mels[name])
 
 
-def test_unknown_symbols_are_dropped_with_one_warning(speak, network, capsys):
-    mels = speak(["a|Go #on.", "b|*#Hm?"])
-    close(mels["a"], truth(network, "Go on.").mel[0])
-    close(mels["b"], truth(network, "Hm?").mel[0])
-    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
-    assert warnings == ["warning: 3 characters that this voice has no symbol for were left out: '#' (2), '*' (1)"]
-    assert float(speak(["a|Go on.", "b|* 😀"])["b"].max()) == pytest.approx(SILENT_MEL)
-    with pytest.raises(InputError, match="not in symbol set"):
-        speak(["a|Go #on."], "--unknown-symbols", "error")
-
-
-LAYOUTS = checkpoint_layouts("fastpitch_1_0")
-
-
-@pytest.mark.parametrize(
-    ("name", "weights"),
-    [(name, key) for name in LAYOUTS for key in ("state_dict", "ema_state_dict") if LAYOUTS[name].get(key, True)],
-)
-def test_published_checkpoints_speak_as_the_original_does(goldens, tmp_path, monkeypatch, name, weights):
-    folder = goldens / "fastpitch_1_0"
-    expected = load_file(folder / f"{name}_expected.safetensors")
-    # Its symbols mix phones and letters within a word, which no text encodes to.
-    symbols = EncodedText(tuple(expected["in.text"][0].tolist()), tuple)
-    monkeypatch.setattr(TextFrontEnd, "encode_words", lambda self, spans, **_: symbols)
-    (tmp_path / "phrases.txt").write_text("a.wav|These symbols.\n")
-    argv = ["-i", str(tmp_path / "phrases.txt"), "-o", str(tmp_path), "--save-mels", "--no-audio"]
-    argv += ["--ema"] if weights == "ema_state_dict" else ["--no-ema"]
-    inference.main([*argv, "--fastpitch", str(folder / f"{name}.pt")])
-    close(torch.load(tmp_path / "mels" / "a.pt"), expected[f"{weights}.mel_out"][0])
+@torch.no_grad()
+def test_mels_that_are_padded_to_few_lengths_are_the_same(network):
+    tokens, lengths = torch.randint(1, 100, (2, 24)), torch.tensor([24, 11])
+    out, plain = (network.infer(tokens, lengths, Controls(frame_step=step)) for step in (32, 1))
+    n_frames = plain.mel.size(2)
+    assert out.mel.size(2) % 32 == 0 and out.mel.size(2) > n_frames and torch.equal(out.lengths, plain.lengths)
+    close(out.mel, torch.nn.functional.pad(plain.mel, (0, out.mel.size(2) - n_frames)))
 
 
 def test_the_log_has_the_figures_of_each_batch_and_of_the_run(speak, tmp_path, capsys):

@@ -74,22 +74,6 @@ def test_a_list_without_a_place_for_its_sound_is_refused(phrases, voice):
     assert "give --output" in refused(OptionError, "-i", phrases, "--fastpitch", voice)
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        *("--pace 2", "--compile", "--speaker 1", "--ema", "--ouput x"),
-        *("--denoising-strength 0.1", "--accept-audio-differences peak"),
-    ],
-)
-def test_an_option_without_meaning_for_mels_and_griffin_lim_does_not_exist(tmp_path, option, capsys):
-    (tmp_path / "mels.txt").write_text("mel\na.pt\n")
-    with pytest.raises(SystemExit) as caught:
-        inference.main(["-i", str(tmp_path / "mels.txt"), "-o", "x", *option.split()])
-    assert caught.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"error: {option.split()[0]}: not an option of " in line and line.endswith("(see inference.py --help)")
-
-
 def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
     other = save_vocoder(tmp_path / "other.pt")
     message = refused(CheckpointError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", other)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from corpus import make_corpus
 from test_failing_writes import ended
 from tiny_voice import save_voice
 
@@ -48,16 +47,6 @@ def test_every_option_of_a_file_to_write_is_held_against_all_others(tmp_path: Pa
         with pytest.raises(SystemExit, match="2"):
             parser.parse_args([names.get(word, word) for word in words.split()])
         assert capsys.readouterr().err.count(" names the same file; give another one") == 1
-
-
-def test_copy_synthesis_does_not_replace_its_recordings(tmp_path: Path, capsys):
-    make_corpus(tmp_path, 2)
-    (tmp_path / "copies.tsv").write_text("output\twav\nnew.wav\twavs/c000.wav\nc000.wav\twavs/c001.wav\n")
-    before = contents(tmp_path)
-    words = ["-i", tmp_path / "copies.tsv", "--dataset-path", tmp_path, "-o", tmp_path / "wavs"]
-    assert ended(inference.main, *words, "--griffin-lim-iters", "1") == 2
-    assert f"{tmp_path}/copies.tsv:2 names the same file" in capsys.readouterr().err
-    assert contents(tmp_path) == before
 
 
 SPOKEN = {

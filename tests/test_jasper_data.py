@@ -100,16 +100,6 @@ def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str,
 
 
 @pytest.mark.parametrize(
-    ("override", "message"),
-    [("input_train", "expected key=value"), ("jasper.encoder.blocks.99.filters=1", "has no such key")],
-)
-def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
-    with pytest.raises(OptionError, match=message) as caught:
-        load_config(SPECA, overrides=[override])
-    assert str(caught.value).startswith(f"--override-config {override.partition('=')[0][:90]}")
-
-
-@pytest.mark.parametrize(
     ("content", "message"), [("a: [", "not YAML"), ("- 1", "Input should be an object"), (None, "no such")]
 )
 def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, content: str | None, message: str):
@@ -175,32 +165,6 @@ def test_nemos_manifest_is_read(tmp_path: Path):
         path.write_text(text)
         with pytest.raises(InputError, match=message):
             read_entries(path)
-
-
-def test_lists_folders_and_files_are_read_too(tmp_path: Path):
-    corpus = tmp_path / "corpus"
-    for name in ("a", "b"):
-        add_wav(corpus / "wavs" / f"{name}.wav")
-    (corpus / "metadata.csv").write_text('a|Dr. "X"|doctor x\n\nb|only one\n')
-    found = [(entry.paths[0].name, entry.transcript, entry.where) for entry in read_entries(corpus)]
-    assert found == [
-        ("a.wav", "doctor x", f"{corpus}/metadata.csv:1"),
-        ("b.wav", "only one", f"{corpus}/metadata.csv:3"),
-    ]
-    folder = read_entries(corpus / "wavs")
-    assert [(entry.paths[0].name, entry.transcript) for entry in folder] == [("a.wav", None), ("b.wav", None)]
-    (one,) = read_entries(corpus / "wavs" / "a.wav")
-    assert (one.paths[0], one.transcript) == (corpus / "wavs/a.wav", None)
-    (tmp_path / "list.txt").write_text("wavs/a.wav|hello\n")
-    (listed,) = read_entries(tmp_path / "list.txt", folder=corpus)
-    assert (listed.paths[0], listed.transcript) == (corpus / "wavs/a.wav", "hello")
-
-
-def test_an_empty_folder_and_an_absent_recording_are_named(tmp_path: Path):
-    with pytest.raises(InputError, match="holds no recordings"):
-        read_entries(tmp_path)
-    with pytest.raises(InputError, match=r"absent\.wav: no such recording"):
-        read_entries(tmp_path / "absent.wav")
 
 
 def select(source: Path, *, folder: Path = Path(), **settings: object) -> list[Entry]:
@@ -332,13 +296,6 @@ def test_copies_of_other_speeds_are_read_as_often_as_the_original_or_not_at_all(
     assert dataset(corpus, "m.json", overrides=overrides[:2])[0].wave_lengths.item() == 2000
 
 
-def test_batches_of_one_shape_are_padded_to_the_longest_duration(corpus: Path):
-    values = ("max_duration=0.4", "pad_to_max_duration=true", "speed_perturbation={p: 1.0, min_rate: 0.5}")
-    data = dataset(corpus, overrides=tuple(f"input_train.audio_dataset.{one}" for one in values))
-    for epoch in range(4):
-        assert data.collate([data.draw(index, epoch=epoch) for index in range(4)]).waves.shape == (4, 3200)
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -364,17 +321,6 @@ def test_bad_lists_end_in_one_line_that_names_the_entry(corpus: Path, tmp_path: 
     with pytest.raises(InputError, match=message) as raised:
         train.main(options)
     assert len(str(raised.value).splitlines()) == 1
-
-
-def test_a_short_utterance_that_perturbation_or_trimming_spoils_is_read_as_it_is(tmp_path: Path):
-    corpus = make_sung_corpus(tmp_path)
-    wave = torch.zeros(880)  # 11 frames, of which 6 come out
-    wave[400:480] = 0.5
-    save_wav(corpus / "short.wav", wave, sampling_rate=RATE)
-    (corpus / "short.txt").write_text("short.wav|do re\n")
-    overrides = ("trim_silence=true", "speed_perturbation=null")
-    data = dataset(corpus, "short.txt", overrides=tuple(f"input_train.audio_dataset.{one}" for one in overrides))
-    assert data[0].wave_lengths.item() == data.draw(0, epoch=1).wave_lengths.item() == 880
 
 
 FOLDER = "jasper"

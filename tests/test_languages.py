@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from shell import dry_run, training_options
+from shell import dry_run
 from tiny import TINY_OPTIONS
 
 import inference
@@ -17,8 +17,6 @@ from common.errors import InputError
 from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
-from common.text.front_end import TextFrontEnd
-from common.text.normalization.multilingual import number_reader
 from scripts.datasets.embedded_corpus import write_clip
 
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
@@ -76,22 +74,6 @@ def test_a_list_that_looks_like_another_language_is_warned_of(capsys: pytest.Cap
         assert capsys.readouterr().err == wanted
 
 
-def test_language_is_a_variable_of_training() -> None:
-    def language(**variables: str) -> str | None:
-        found: str | None = vars(training_options(dry_run("scripts/train.sh", **variables)[0])).get("g2p_language")
-        return found
-
-    assert language(LANGUAGE="de") == language(LANGUAGE="de", MODEL="Tacotron2") == "de"
-    assert language(LANGUAGE="en") == "en"
-    for variables in (
-        {},
-        *({"LANGUAGE": value} for value in ("en_US:en", "C.UTF-8")),  # the system's, of gettext
-        {"LANGUAGE": "de", "INPUT_TYPE": "char"},
-        {"LANGUAGE": "de", "MODEL": "HiFi-GAN"},
-    ):
-        assert language(**variables) is None
-
-
 @pytest.mark.usefixtures("no_samples")
 def test_a_german_voice_says_numbers_in_german(tmp_path: Path) -> None:
     for number, text in enumerate(GERMAN_TEXTS):
@@ -119,13 +101,3 @@ def test_a_german_voice_says_numbers_in_german(tmp_path: Path) -> None:
     mel = speak("12 Brötchen")
     assert torch.equal(mel, speak("zwölf Brötchen"))
     assert torch.equal(mel, speak("12 Brötchen", "--g2p-language", "de"))
-
-
-def test_a_voice_says_the_words_of_a_number_and_phones_in_braces_as_they_are():
-    front_end = TextFrontEnd(GERMAN)
-    assert front_end.encode("Am 3. Mai um 17:45 Uhr") == front_end.encode(
-        "Am dritten Mai um siebzehn Uhr fünfundvierzig"
-    )
-    assert "t s v a ɪ" in front_end.clean("{t s v a ɪ} und 3 {t s v a ɪ}")
-    assert number_reader("pt-br")("16 km") == "dezesseis quilômetros"
-    assert number_reader("sv") is None

@@ -19,7 +19,6 @@ from fastpitch.prosody import ConvReLUNorm, TemporalPredictor, regulate_length, 
 from fastpitch.transformer import (
     FFTransformer,
     MultiHeadAttn,
-    Packing,
     PositionalEmbedding,
     PositionwiseConvFF,
     TransformerConfig,
@@ -167,17 +166,6 @@ def test_dropout_keeps_the_mean_and_drops_its_share(dtype: torch.dtype):
     assert not torch.equal(Dropout(0.1)(ones), dropped)
 
 
-def test_packing_lays_utterances_one_after_another_with_zeros_between():
-    x = torch.arange(1.0, 13.0).view(3, 4, 1)
-    mask = mask_from_lengths(torch.tensor([2, 4, 1])).unsqueeze(2)
-    packing = Packing(mask, gap=1)
-    packed = packing.pack(x)
-    assert packed.flatten().tolist() == [1, 2, 0, 5, 6, 7, 8, 0, 9, 0]
-    assert packing.pieces == [2, 1, 4, 1, 1, 1]
-    assert torch.equal(packing.mask, packed > 0)
-    assert torch.equal(packing.unpack(packed), x * mask)
-
-
 CASES = {
     "grouped": (WeightNormConv1d, nn.Conv1d, (6, 4, 3), {"stride": 2, "dilation": 2, "padding": 2, "groups": 2}),
     "plane": (WeightNormConv2d, nn.Conv2d, (3, 4, (5, 1)), {"stride": (3, 1), "padding": (2, 0), "bias": False}),
@@ -292,17 +280,6 @@ UNIFORM = torch.full((1, N_FRAMES, N_TOKENS), 1 / N_TOKENS)
 )
 def test_direction_of_an_attention(alignments: Tensor, direction: float, within: float):
     assert direction_of(alignments) == pytest.approx(direction, abs=within)
-
-
-def test_padding_has_no_part():
-    generator = torch.Generator().manual_seed(0)
-    alignments = torch.softmax(3 * torch.randn(1, 9, 5, generator=generator), 2)
-    padded = torch.rand(2, 14, 8, generator=generator)
-    padded[1] = torch.softmax(padded[1], 1)
-    padded[0, :9, :5] = alignments[0]
-    lengths = torch.tensor([5, 8]), torch.tensor([9, 14])
-    alone = diagonality(alignments, torch.tensor([5]), torch.tensor([9]))
-    torch.testing.assert_close(diagonality(padded, *lengths)[:1], alone)
 
 
 def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():

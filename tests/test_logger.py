@@ -1,40 +1,13 @@
 """The run's log survives kills and is strict JSON; stdout reads like the original's; progress stays out of its way."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from shell import ROOT
 
 from common.errors import InputError
 from common.logger import Logger, read_log
-
-DATE = re.compile(r"^DLL \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} - ")
-
-
-def without_date(line: str) -> str:
-    assert DATE.match(line)
-    return DATE.sub("", line)
-
-
-def test_an_iteration_reads_as_in_the_original_fastpitch(capsys: pytest.CaptureFixture[str]):
-    logger = Logger(None)
-    for metric, name in (("loss", "loss"), ("mel", "mel loss"), ("dur", "dur loss"), ("pitch", "pitch loss")):
-        logger.metadata(metric, name=name)
-    logger.metadata("lrate", name="lrate", format="{:>3.2e}")
-    logger.metadata("took", name="took", format="{:>3.2f}", unit="s")
-    figures = {"loss": 38.334, "mel": torch.tensor(37.89), "dur": 2.98, "pitch": np.float32(1.37)}
-    logger.log((1, 1, 281), figures | {"lrate": 3.16e-06, "frames/s": 3092.314, "took": 0.58})
-    assert without_date(capsys.readouterr().out) == (
-        "epoch    1 | iter   1/281 | loss 38.33 | mel loss 37.89 | dur loss  2.98 | pitch loss  1.37 | "
-        "lrate 3.16e-06 | took 0.58 s\n"
-    )
 
 
 def test_the_stream_holds_steps_options_and_metadata_in_order(tmp_path: Path):
@@ -93,31 +66,3 @@ def test_a_log_that_cannot_be_written_or_read_is_one_line(tmp_path: Path):
     assert (tmp_path / "file").read_text() == "x\n"
     with pytest.raises(InputError, match=r"absent\.json: no such file"):
         read_log(tmp_path / "absent.json")
-
-
-def test_a_terminal_sees_a_bar_and_whole_log_lines():
-    pty = pytest.importorskip("pty")
-    code = (
-        "from common.progress import progress; from common.logger import Logger\n"
-        "logger = Logger(None); logger.metadata('loss', name='loss', format='{:.1f}')\n"
-        "for i in progress(range(3), desc='mels', unit='clips'): logger.log((i,), {'loss': 0.5})\n"
-    )
-    leader, follower = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=follower, stderr=follower)
-    os.close(follower)
-    seen = b""
-    while True:
-        try:
-            block = os.read(leader, 65536)
-        except OSError:  # Linux reports the closed other side so
-            break
-        if not block:
-            break
-        seen += block
-    os.close(leader)
-    assert process.wait() == 0
-    text = seen.decode()
-    assert "3/3" in text
-    for i in range(3):
-        # A line of the log begins where the bar was wiped: after a carriage return or a line break.
-        assert re.search(rf"[\r\n]DLL [^\r\n]* - epoch    {i} \| loss 0\.5\r\n", text)

@@ -60,24 +60,6 @@ def test_a_sentence_of_more_symbols_than_were_trained_on_is_spoken_in_parts(voic
     assert times == sorted(times) and times[-1] <= speech.duration == voice.speak(speech.prosody).duration
 
 
-@pytest.mark.parametrize(
-    ("text", "first"),
-    [
-        ("When the boats were back, and all was quiet, the captain " + "sat " * 20, "When the boats were back,"),
-        ("Back, then, were the boats; and the captain, " + "sat " * 20, "Back, then, were the boats;"),
-        (
-            "When the boats were safe in the harbour and the captain " + "sat " * 20,
-            "When the boats were safe in the harbour",
-        ),
-        ("The captain, " + "sat " * 30, None),  # too short a clause
-    ],
-)
-def test_a_sentence_in_parts_begins_with_a_short_clause_so_that_its_sound_begins_soon(voice: Voice, text, first):
-    items = voice.plan(text)
-    assert len(items) > 1 and " ".join(item.text for item in items) == text.strip()
-    assert items[0].text == first or (first is None and len(items[0].text) > 25)
-
-
 def test_what_says_more_than_text_and_voices_that_do_not_know_their_longest_stay_whole(voice: Voice):
     marked = TEXT.replace("captain", "<emphasis>captain</emphasis>")
     whole = replace(voice, longest=None)

@@ -12,7 +12,7 @@ from common.text import sentences
 from common.text.front_end import TextFrontEnd
 from common.text.markdown import read_text
 from common.text.prosody import Style
-from common.text.sentences import MAX_CHARACTERS, TextUtterance, split_utterances
+from common.text.sentences import TextUtterance, split_utterances
 from common.text.ssml import NEUTRAL, Boundary, Item, Pause, Span, has_markup, read_markup
 
 FAST, SLOW = Style(rate=2.0), Style(rate=0.5)
@@ -70,23 +70,6 @@ def test_what_has_nothing_to_say_stays_with_its_neighbor(text: str, expected: li
     assert texts(text) == expected
 
 
-def test_a_break_at_the_beginning_is_an_utterance_of_silence_alone():
-    spoken = TextUtterance((Span("Hi"),), 0.0)
-    assert split_utterances([Pause(1.0), Pause(0.5), Span("Hi")]) == [TextUtterance((), 1.5), spoken]
-
-
-def test_spans_keep_their_styles_and_what_is_said_in_place_of_a_text_is_not_cut():
-    spans = [Span("One. Two", FAST), Span(" and three. Four", SLOW), Span("WWW", source="w")]
-    assert [one.spans for one in split_utterances(spans)] == [
-        (Span("One.", FAST),),
-        (Span("Two", FAST), Span(" and three.", SLOW)),
-        (Span("Four", SLOW), Span("WWW", source="w")),
-    ]
-    long, phones = Span("a. b. C. D! " * 90 + "e", source="x"), Span("p. Q? R", alphabet="ipa")
-    found = [one.spans for one in split_utterances([long, Span(". Then "), phones, Span(" it.")])]
-    assert found == [(long, Span(".")), (Span("Then "), phones, Span(" it."))]
-
-
 def test_sentences_stay_together_up_to_a_length_and_long_ones_are_cut():
     assert [len(one) for one in texts("One two. " * 10, longest=30)] == [26, 26, 26, 8]
     assert texts("A b. C d.\n\nE f. <break/>G h.", longest=100) == ["A b. C d.", "E f.", "G h."]
@@ -100,16 +83,6 @@ def test_sentences_stay_together_up_to_a_length_and_long_ones_are_cut():
     assert [len(one) for one in texts("x" * 1000)] == [334, 333, 333]
     braces = "{" + "A " * 150 + "}"
     assert texts("x" * 100 + braces + "y" * 50) == ["x" * 100, braces + "y" * 50]
-
-
-LINES = {"letters and dots": "a.b." * 5000, "braces": "{" * 20000, "clauses": "你，" * 10000}
-
-
-@pytest.mark.parametrize("name", LINES)
-def test_any_long_line_is_split_into_utterances_that_a_model_can_take(name: str):
-    utterances = split_utterances([Span(LINES[name])])
-    assert max(len(said(one)) for one in utterances) <= MAX_CHARACTERS
-    assert bare("".join(map(said, utterances))) == bare(LINES[name])
 
 
 WORDS = [
@@ -163,27 +136,3 @@ def test_the_longest_text_of_a_request_is_planned_in_seconds(text: str) -> None:
         with suppress(InputError):  # nothing of it is said
             front_end.encode_words(one.spans)
     assert time.process_time() - start < 20  # s; about 0.5, and 60 where a pattern takes cubic time
-
-
-def test_pasted_text_has_pauses_and_boundaries_and_plain_text_keeps_its_signs() -> None:
-    assert read_text("[pause:1s] Hello[pause 250ms]you [silence: 99]")[:-1] == [
-        *(Span(""), Pause(1.0), Span("Hello"), Pause(0.25), Span("you"), Pause(10.0), Span(""))
-    ]
-    sentence, paragraph = Boundary("sentence"), Boundary("paragraph")
-    assert read_text("# A\nB\n- c\n\nD") == [
-        *(Span("A."), sentence, Span("B."), sentence, Span("c."), paragraph, Span("D"), paragraph)
-    ]
-    for text in ("Two words, 3 < 4.", "Lines\nof text", "-5 and *, a_b", "{HH AH0}", "x\ty "):
-        assert read_text(text) == [Span(text)]
-    assert read_text("# *One*\n- two", markdown=False) == [Span("# *One*\n- two")]
-    assert read_text("<s>*One*</s> two <break time='1s'/>")[0] == Span("*One*")
-    with pytest.raises(InputError, match="<b>: expected an element of SSML"):
-        read_text("<b>One</b> <break/>")
-
-
-def test_other_languages_are_read_without_signs_and_with_pauses_at_dashes() -> None:
-    german = TextFrontEnd(FRONT_ENDS["german"])
-    items = read_text("## Über uns\n* Der *alte* Mann - müde - ging &amp; kam.", language="de")
-    said = [german.encode_words(one.spans) for one in split_utterances(items)]
-    assert [one.reading for one in said] == ["Über uns.", "Der alte Mann - müde - ging und kam."]
-    assert german.decode(list(said[1].ids)).count(",") == 2

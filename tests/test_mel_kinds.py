@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 import soundfile
 import torch
-from tiny_vocoder import make_recordings
 from training_setup import set_up
 
-import extract_mels
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint, strip_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, audio_preset, from_plain, to_plain
@@ -115,20 +113,6 @@ def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Pat
     (output / "HiFi-GAN_checkpoint_10.pt").write_bytes(b"cut off")  # training resumes from the one before it
     assert audio_of("HiFi-GAN", corpus, "--resume") == PUBLISHED
     assert audio_of("HiFi-GAN", corpus, "--resume", "--input-mels-dir", describe(tmp_path / "mels", WIDE)) == WIDE
-
-
-def test_features_are_of_the_corpuss_kind_and_other_options_are_obeyed(tmp_path: Path):
-    corpus = describe(make_recordings(tmp_path / "corpus", count=3, val=1), WIDE)
-
-    def extract(*words: str) -> AudioConfig:
-        argv = ["-d", str(corpus), "--wav-text-filelist", str(corpus / "texts.txt"), "--extract-mels", *words]
-        assert extract_mels.main([*argv, "--num-workers", "1"]) == 0
-        return from_plain(AudioConfig, read_json(corpus / "mels" / "audio.json"), where="")
-
-    (corpus / "texts.txt").write_text("wavs/r00.wav|text\n")
-    assert extract() == WIDE
-    (corpus / "mels").rename(corpus / "before")
-    assert extract("--n-mels", "40") == replace(WIDE, n_mels=40)
 
 
 def described(monkeypatch: pytest.MonkeyPatch, corpus: Path, *words: str | Path) -> AudioConfig:

@@ -28,8 +28,6 @@ from common.synthesis.loading import load_voice
 FOLDER = Path(__file__).resolve().parent / "toy_models"
 TOYS = {"Toy-Flow": "toy_flow", "Toy-VITS": "toy_vits"}
 SIZES = "--n-mel-channels 8 --hop-length 128 --win-length 512 --filter-length 512".split()
-OTHER_OPTION = {"Toy-Flow": ("--decoder-steps", "1"), "Toy-VITS": ("--toy-gain", "0.5")}
-RATE = 22050
 every_model = pytest.mark.parametrize("model", TOYS)
 
 
@@ -67,30 +65,6 @@ def test_a_new_model_trains_and_resumes_bit_for_bit(model: str, checkpoint: Path
         assert all(torch.equal(ours.networks[name][key], value) for key, value in state.items())
     log = [record["data"] for record in read_log(parts / "nvlog.json") if record["type"] == "LOG"]
     assert sum("val_loss" in data for data in log) == 2
-
-
-@every_model
-def test_a_new_model_speaks_a_list_with_its_own_options(model: str, checkpoint: Path, tmp_path: Path):
-    phrases = tmp_path / "phrases.txt"
-    phrases.write_text("Go on.\nA longer one, by far.\n")
-    option = f"--{registry.get_model(model).option}"
-    waves = {}
-    for name, words in {"plain": (), "changed": OTHER_OPTION[model]}.items():
-        folder = tmp_path / name
-        given = ["-i", str(phrases), "-o", str(folder), "--save-mels", "--fade-out", "0", option, str(checkpoint)]
-        assert inference.main([*given, "--benchmark", *words]) == 0
-        waves[name] = [load_wav(path, sampling_rate=RATE) for path in sorted(folder.glob("*.wav"))]
-        assert [len(wave) % 128 for wave in waves[name]] == [0, 0]
-        assert len(list((folder / "mels").glob("*.pt"))) == 2
-        log = [record["data"] for record in read_log(folder / "nvlog_infer.json") if record["type"] == "LOG"]
-        figures = {key: value for data in log for key, value in data.items()}
-        assert figures["avg_generator_frames/s"] > 0 and ("avg_griffin_lim_latency" in figures) == (model == "Toy-Flow")
-    for plain, changed in zip(waves["plain"], waves["changed"]):
-        assert plain.shape == changed.shape and 0 < plain.abs().max() < 1
-        if model == "Toy-VITS":
-            torch.testing.assert_close(changed, plain / 2, atol=1e-4, rtol=0)
-        else:
-            assert not torch.equal(changed, plain)
 
 
 @every_model

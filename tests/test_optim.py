@@ -14,7 +14,6 @@ from common.training.optim import (
     OPTIMIZERS,
     ExponentialMovingAverage,
     Lamb,
-    exponential_schedule,
     inverse_sqrt_schedule,
     load_state_by_name,
     state_by_name,
@@ -59,15 +58,6 @@ def test_learning_rate_equals_the_originals_schedule(goldens: Path):
     assert rows
 
 
-def test_the_exponential_schedule_falls_by_epochs_and_not_by_updates():
-    rate = exponential_schedule(3e-4, decay=0.9998)
-    assert [rate(iteration, 1) for iteration in (1, 10_000)] == [3e-4, 3e-4]
-    by_hand = 3e-4
-    for epoch in range(2, 50):  # as the original, which multiplies after each epoch
-        by_hand *= 0.9998
-        assert rate(epoch, epoch) == pytest.approx(by_hand, rel=1e-9)
-
-
 def test_average_equals_the_originals_but_copies_integers(goldens: Path):
     golden = load_file(goldens / "optim" / "ema.safetensors")
     network, model = nn.Module(), group(golden, "model")
@@ -103,24 +93,6 @@ def test_a_restored_optimizer_continues_exactly(name: str):
     whole, _ = run(start, gradients)
     first, saved = run(start, gradients[:3])
     assert torch.equal(whole, run(first.detach(), gradients[3:], saved)[0])
-
-
-def test_options_of_today_win_over_those_of_the_saved_state():
-    """What can be given on the command line; what cannot (LAMB's clamp) comes from the checkpoint."""
-
-    def build(betas: tuple[float, float], rate: float) -> tuple[nn.Parameter, torch.optim.Optimizer]:
-        parameter = nn.Parameter(torch.ones(2))
-        parameter.grad = torch.ones(2)
-        return parameter, OPTIMIZERS["lamb"]([parameter], rate, weight_decay=rate, betas=betas)
-
-    first, saved = build((0.8, 0.99), 0.1)
-    saved.param_groups[0]["clamp_value"] = 3.0
-    saved.step()
-    second, restored = build((0.5, 0.9), 0.2)
-    load_state_by_name(restored, state_by_name(saved, {"p": first}), {"p": second}, where="x.pt")
-    group = restored.param_groups[0]
-    assert (group["betas"], group["lr"], group["weight_decay"]) == ((0.5, 0.9), 0.2, 0.2)
-    assert group["clamp_value"] == 3.0
 
 
 @pytest.mark.parametrize(("trained", "resumed"), list(permutations(OPTIMIZERS, 2)))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from common.cli import ArgumentParser
-from common.errors import InputError, OptionError
-from common.options import add_options, check_options, group, option, read_options, words_of_variables
+from common.errors import OptionError
+from common.options import add_options, group, option, read_options, words_of_variables
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,6 @@ def test_words_become_values_of_the_fields_types():
     words = "-o out --bs 8 --keep all --amp --no-tf32 --cleaners basic english --kernel_size 5 --p-dropout 0".split()
     expected = Job(Path("out"), 8, None, True, False, ("basic", "english"), sizes=Sizes(5, 0.0))
     assert read_options(parser_of(Job).parse_args(words), Job) == expected
-
-
-@pytest.mark.parametrize(("words", "expected"), [("--rates 4 2", (4, 2)), ("--rates", ()), ("--rates 4 0", None)])
-def test_several_values_are_words(words: str, expected: tuple[int, ...] | None):
-    if expected is not None:
-        assert read_options(parser_of(Job).parse_args(words.split()), Job).rates == expected
-        return
-    with pytest.raises(SystemExit):
-        parser_of(Job).parse_args(words.split())
 
 
 @pytest.mark.parametrize(
@@ -101,9 +92,3 @@ def test_variables_are_read_as_the_options_that_declare_them():
 def test_variables_out_of_range_or_at_odds_are_named(variables: dict[str, str], expected: str):
     with pytest.raises(OptionError, match=f"^{expected}$"):
         words_of_variables(parser_of(Job), variables)
-
-
-def test_values_from_files_have_the_same_ranges():
-    check_options(Sizes())
-    with pytest.raises(InputError, match=r"^kernel_size 2: expected an odd number of at least 1$"):
-        check_options(Sizes(kernel_size=2))

@@ -64,17 +64,6 @@ def speak(voice: Path, folder: Path, *options: str, text: str = "sil b r e d sp 
     return torch.load(folder / "out/mels/a.pt", weights_only=True)
 
 
-def test_a_network_reads_the_tables_values_and_a_feature_of_silence(tmp_path: Path):
-    (tmp_path / "table.tsv").write_text("\ufeffphone\tsyl\tvoi\nt͡ʃ\t-\t0\na\t+\t0.5\n\nç\t1\t-1\nc\u0327\t+\t-\n")
-    lines = read_phone_features(tmp_path / "table.tsv")
-    front_end = TextFrontEnd(TextConfig(input_type="pf", symbol_set="", cleaners=(), phone_features=lines))
-    assert front_end.n_symbols == 3 and front_end.padding_id == 0
-    vectors = front_end.inputs(front_end.encode("sil t͡ʃa ç spn"))
-    assert vectors.tolist() == [[0, 0, 1], [-1, 0, 0], [1, 0.5, 0], [1, -1, 0], [0, 0, 1]]
-    with pytest.raises(InputError, match=r"'x' \(U\+0078\) not in symbol set of --phone-features \(list\.txt:3\)"):
-        front_end.encode("a x", where="list.txt:3")
-
-
 def phones_of(case: dict) -> list[str]:
     """The phones of a published transcript, which may be written together."""
     words = case["text"].split()
@@ -110,14 +99,6 @@ def test_a_voice_is_trained_resumed_and_stored_with_its_table(corpus: Path, voic
     other.write_text((corpus / "features.csv").read_text().replace("\na,+", "\na,-"))
     with pytest.raises(CheckpointError, match="phone_features"):
         train_on(corpus, tmp_path, "--epochs", "3", "--resume", "--phone-features", str(other))
-
-
-def test_a_voice_speaks_without_the_file_and_hears_a_change_of_one_phone(voice: Path, tmp_path: Path):
-    mel = speak(voice, tmp_path)
-    assert torch.equal(mel, speak(voice, tmp_path, *PF))
-    assert not torch.equal(mel, speak(voice, tmp_path, text="sil b r a d sp sil"))
-    with pytest.raises(InputError, match=r"'ж' .*not in symbol set of --phone-features"):
-        speak(voice, tmp_path, "--unknown-symbols", "error", text="b ж")
 
 
 def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_path: Path):

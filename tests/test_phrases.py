@@ -7,7 +7,6 @@ import pytest
 from common.errors import InputError
 from common.synthesis.phrases import read_phrases
 from common.synthesis.utterances import Phrase
-from scripts.datasets.embedded_corpus import SENTENCES, read_sentences
 
 PHRASES = Path(__file__).resolve().parents[1] / "phrases"
 LISTS = sorted(PHRASES.glob("*.tsv"))
@@ -18,18 +17,6 @@ def test_a_list_is_read_without_complaint_and_says_no_text_twice(path):
     texts = [phrase.text for phrase in read_phrases(path)]
     assert None not in texts
     assert len(set(texts)) == len(texts)
-
-
-@pytest.mark.parametrize("n", [8, 16])
-def test_a_benchmark_set_holds_as_many_texts_of_128_characters_as_its_name_says(n):
-    phrases = read_phrases(PHRASES / f"benchmark_{n}_128.tsv")
-    assert [len(phrase.text) for phrase in phrases] == [128] * n
-
-
-def test_the_devset_has_ten_sentences_that_the_corpus_does_not_have():
-    devset = {phrase.text for phrase in read_phrases(PHRASES / "devset10.tsv")}
-    assert len(devset) == 10
-    assert not devset & set(read_sentences(SENTENCES))
 
 
 def write(tmp_path: Path, content: str, name: str = "phrases.tsv") -> Path:
@@ -100,11 +87,6 @@ def test_a_bad_list_is_refused_by_file_and_line(tmp_path, content, message):
 )
 def test_a_bar_that_does_not_end_a_name_is_text(tmp_path, content, expected):
     assert [phrase.text for phrase in read_phrases(write(tmp_path, content, "phrases.txt"))] == expected
-
-
-def test_the_suffix_of_an_output_is_kept_and_wav_added_where_there_is_none(tmp_path):
-    path = write(tmp_path, "".join(f"{name}|Text.\n" for name in ("a.mp3", "b.FLAC", "sub/c.ogg", "d", "e.wav")))
-    assert [str(one.output) for one in read_phrases(path)] == ["a.mp3", "b.FLAC", "sub/c.ogg", "d.wav", "e.wav"]
 
 
 def test_ljspeechs_own_list_speaks_its_normalized_transcripts_and_says_so(tmp_path, capsys):

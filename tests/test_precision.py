@@ -14,7 +14,7 @@ import torch
 from common import precision
 from common.cli import ComputingOptions
 from common.options import add_options, read_options
-from common.precision import Precision, has_bfloat16, prepare_computing
+from common.precision import Precision, prepare_computing
 from fastpitch.model import FastPitch
 
 NOTE = "note: --amp: this processor has no bfloat16 instructions; computing in float32"
@@ -44,33 +44,6 @@ def test_a_cpu_computes_in_bfloat16_where_it_has_the_instructions_or_is_told_to(
         assert parsed(*words).amp_dtype is dtype
         err = capsys.readouterr().err
         assert len(err.splitlines()) == (expected is not None) and err.startswith(expected or "")
-
-
-@pytest.mark.parametrize(
-    ("instructions", "onednn", "expected"),
-    [
-        ({"avx2": True, "avx512_f": True}, True, False),  # oneDNN emulates it with AVX-512
-        ({"avx512_bf16": True}, True, True),
-        ({"amx_bf16": True}, True, True),
-        ({"avx512_bf16": True}, False, False),  # ONEDNN_MAX_CPU_ISA=AVX2
-        ({"neon": True, "bf16": True}, True, True),
-        ({"neon": True, "bf16": False}, True, False),
-    ],
-)
-def test_instructions_for_bfloat16_are_found_on_x86_and_arm(monkeypatch, instructions, onednn, expected):
-    monkeypatch.delenv("CPU_BFLOAT16", raising=False)
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: onednn)
-    assert has_bfloat16(cuda=False) is expected
-
-
-def test_attention_on_a_gpu_is_never_cudnns_which_makes_a_plan_for_each_new_length(monkeypatch):
-    chosen = []
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.backends.cuda.enable_cudnn_sdp", chosen.append)
-    with torch.backends.cudnn.flags():  # as they were, afterwards
-        assert parsed("--cuda", "--no-tf32").cuda and precision.precision_of_device("auto").cuda
-    assert chosen == [False, False]
 
 
 TOKENS, LENGTHS = torch.ones(2, 6, dtype=torch.int64), torch.tensor([6, 4])

@@ -1,37 +1,12 @@
 """The quickstart: a voice that has not learned to speak fails it, and a run that was stopped resumes."""
 
-import math
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import soundfile
-from shell import ROOT
 
 from common.errors import InputError
-from common.synthesis.phrases import read_phrases
 from scripts.datasets.embedded_corpus import SENTENCES, read_sentences
 from scripts.demos import quickstart
-from scripts.demos.quickstart import measure
-
-
-def test_a_phrase_without_pitch_does_not_spoil_the_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    phrases = read_phrases(ROOT / "phrases" / "devset10.tsv")[:3]
-    for phrase in phrases:
-        soundfile.write(tmp_path / phrase.output, np.zeros(99), 22050)
-    found = iter([(1.0, 4.0), (2.0, math.nan), (4.5, 6.0)])
-
-    def aligned(*_: object) -> SimpleNamespace:
-        mcd, error = next(found)
-        figures = {"mcd_db": mcd, "f0_rmse_hz": error, "f0_rmse_cents": 10 * error, "voicing_error": 0.1}
-        return SimpleNamespace(distance=figures)
-
-    monkeypatch.setattr(quickstart, "aligned", aligned)
-    assert measure(tmp_path, phrases) == pytest.approx(2.5)
-    line = "mean distortion 2.50 dB, F0 error 5.0 Hz (50 cents), voicing error 10.0 %\n"
-    assert capsys.readouterr().out == line
-    assert len(list((tmp_path / "reference").glob("*.wav"))) == 3
 
 
 @pytest.fixture

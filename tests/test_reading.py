@@ -14,9 +14,9 @@ import common.importing.clips
 from common.audio.levels import find_sound
 from common.audio.wav import load_wav
 from common.errors import InputError
-from common.importing.cutting import CONFIDENT, AlignedReading, _join_pieces, _Piece, align_reading
+from common.importing.cutting import CONFIDENT, AlignedReading, align_reading
 from common.importing.frames import RATE
-from common.importing.subtitles import read_subtitles, split_sentences
+from common.importing.subtitles import read_subtitles
 from common.text.espeak import Speaker
 from scripts.import_recordings import main
 
@@ -108,22 +108,6 @@ def test_short_sentences_are_joined_and_long_ones_cut_at_pauses():
     assert any(text[3].startswith(one) and one.endswith(";") for one in texts)
 
 
-def test_pieces_that_are_together_a_little_longer_than_a_clip_stay_apart():
-    edges = [(0.0, 0.5), (6.5, 7.0), (12.6, 13.0)]
-    pieces = [_Piece("a,", 1.0, *edges[:2], ends_sentence=False), _Piece("b.", 1.0, *edges[1:], ends_sentence=True)]
-    assert [clip.text for clip in _join_pieces(pieces)] == ["a,", "b."]
-
-
-def test_another_language_is_aligned_by_its_own_sounds():
-    text = (
-        "Im Garten stehen 3 alte Bäume.",
-        "Gestern hat es den ganzen Tag geregnet.",
-        "Wer hat denn schon wieder meine neue Brille gesehen?",
-    )
-    wave, sounds = read_aloud(text, speaker=Speaker("de", words_per_minute=170, pitch=80))
-    check_clips(align_reading([wave], text, language="de"), text, sounds)
-
-
 def test_clips_of_a_real_voice_are_cut_between_them(shared_data: Path):
     lines = (shared_data / "LJSpeech-sample/metadata.csv").read_text(encoding="utf-8").splitlines()[8:14]
     clips = [line.split("|")[:2] for line in lines]
@@ -168,10 +152,6 @@ Oh!
 def test_subtitles_give_their_text_in_the_order_of_their_times(tmp_path: Path, name: str, text: str):
     (tmp_path / name).write_text(text, encoding="utf-8", newline="\r\n")
     assert read_subtitles(tmp_path / name).strip() == "Oh! Good & new day."
-
-
-def test_a_text_gives_sentences_that_are_spoken():
-    assert split_sentences("It was Mr. Hill who came. “Why?” * * *") == ["It was Mr. Hill who came.", "“Why?” * * *"]
 
 
 def read_table(target: Path) -> list[dict[str, str]]:

@@ -2,28 +2,19 @@
 
 import json
 import re
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
-import yaml
 from sung_words import RATE
 from test_export import SUFFIXES
 from tiny_voice import save_vocoder
-from torch import Tensor
 
 import inference
 from common.audio.wav import load_wav, resample
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
-from common.precision import Precision
-from common.recognition.recognizer import Recognizer, SpeechItem, load_recognizer
-from common.registry import get_model
-from jasper.arg_parser import InferenceOptions
+from common.recognition.recognizer import load_recognizer
 from jasper.model import JasperOutput
 from scripts import checkpoint_tools
 
@@ -79,27 +70,6 @@ def test_transcripts_are_saved_as_json(transcribe, sung_run: Path, tmp_path: Pat
     assert saved["figures"]["words"] == 3 and saved["figures"]["wer"] == pytest.approx(1 / 3)
 
 
-def test_the_originals_command_line_transcribes_writes_predictions_and_logs(transcribe, sung_run: Path, tmp_path: Path):
-    predictions, config = tmp_path / "predictions.txt", str(sung_run / "corpus/config.yaml")
-    words = ["--cpu", "--steps", "0", "--model_config", config, "--output_dir", str(tmp_path / "results")]
-    lines = transcribe("val.txt", *words, "--save_predictions", str(predictions))
-    assert predictions.read_text().splitlines() == [line.rpartition("|")[2] for line in lines[:6]]
-    assert "wer" in [one["data"] for one in read_log(tmp_path / "results/nvlog_infer.json") if one["type"] == "LOG"][-1]
-    assert transcribe("val.txt", "--steps", "3")[0].startswith("latency of a batch ")
-
-
-def test_a_yaml_file_says_how_recordings_are_read(sung_run: Path, tmp_path: Path):
-    config = yaml.safe_load((sung_run / "corpus/config.yaml").read_text())
-    given = str(tmp_path / "given.yaml")
-    reading = config["input_val"]["audio_dataset"]
-    for trims in (True, False):
-        reading["trim_silence"] = reading["normalize_transcripts"] = trims
-        Path(given).write_text(yaml.safe_dump(config))
-        recognizer = load_recognizer(sung_run / "Jasper_checkpoint_40.pt", options=InferenceOptions(Path(given)))
-        found = recognizer.settings
-        assert (found.trim_silence, found.normalize_transcripts) == (trims, trims)
-
-
 def test_logits_are_saved_in_the_lists_order_and_decode_to_the_transcripts(transcribe, sung_run: Path, tmp_path: Path):
     lines = transcribe("val.txt", "--save-logits", str(tmp_path / "logits.pt"), "-bs", "2")
     network = load_recognizer(sung_run / "Jasper_checkpoint_40.pt").network
@@ -108,28 +78,6 @@ def test_logits_are_saved_in_the_lists_order_and_decode_to_the_transcripts(trans
     for values, line in zip(saved, lines):
         assert torch.allclose(values.exp().sum(1), torch.ones(len(values)))
         assert network.decode(JasperOutput(values[None], torch.tensor([len(values)]))) == [line.rpartition("|")[2]]
-
-
-def test_measuring_alone_runs_as_many_batches_as_asked(transcribe, tmp_path: Path):
-    log = tmp_path / "log.json"
-    options = ["--iterations", "5", "--warmup-steps", "2", "-bs", "2", "--max-duration", "0.5", "--pad-to-max-duration"]
-    lines = transcribe("val.txt", *options, "--log-file", str(log))
-    assert len(lines) == 2 and lines[0].startswith("latency of a batch ")
-    figures = [record["data"] for record in read_log(log) if record["type"] == "LOG"][-1]
-    assert set(figures) == {f"{name}_latency" for name in ("avg", "90%", "95%", "99%")} | {"avg_sequences/s", "avg_RTF"}
-
-
-def made_up_speech(lengths: list[int]) -> list[SpeechItem]:
-    """Recordings of so many samples that hold their number."""
-    return [
-        SpeechItem(f"{index}.wav", length / 100, None, partial(torch.full, (length,), float(index)))
-        for index, length in enumerate(lengths)
-    ]
-
-
-def made_up_recognizer(transcribe: Callable[[Tensor, Tensor], list[str]], **settings: Any) -> Recognizer:
-    network = SimpleNamespace(transcribe=lambda waves, lengths, options: (transcribe(waves, lengths), list(waves)))
-    return Recognizer(network, sampling_rate=RATE, settings=None, precision=Precision(), **settings)
 
 
 def test_waves_of_any_rate_and_files_are_transcribed_alike(sung_run: Path):
@@ -143,28 +91,6 @@ def test_waves_of_any_rate_and_files_are_transcribed_alike(sung_run: Path):
     (one,) = recognizer.transcribe(str(paths[1]))
     assert (one.wav, one.text, one.duration) == (str(paths[1]), "re", len(waves[1]) / RATE)
     assert recognizer.transcribe(waves[1])[0].text == "re" and recognizer.normalize("Do, RE!") == "do re"
-
-
-def test_batches_are_length_bucketed_and_texts_come_in_the_lists_order():
-    lengths = torch.randperm(100, generator=torch.Generator().manual_seed(0)).add(1).tolist()
-    seen: list[tuple[int, int]] = []
-
-    def transcribe(waves: Tensor, wave_lengths: Tensor) -> list[str]:
-        assert waves.size(1) == max(int(wave_lengths.max()), 7)
-        seen.append((int(wave_lengths.min()), int(wave_lengths.max())))
-        for wave, length in zip(waves, wave_lengths):
-            assert not wave[length:].any()
-        return [str(int(wave[0])) for wave in waves]
-
-    recognizer = made_up_recognizer(transcribe, batch_size=2, padded_duration=7 / RATE)
-    seconds: list[float] = []
-    results = list(recognizer.transcripts(made_up_speech(lengths), times=seconds))
-    assert [one.text for one in results] == [str(index) for index in range(100)]
-    assert [one.wav for one in results] == [f"{index}.wav" for index in range(100)]
-    assert len(seconds) == len(seen) == 50
-    assert sum(high - low for low, high in seen) < 300  # 1650 and more in any order
-    measured, heard = recognizer.measure(made_up_speech(lengths[:5]), iterations=7, warmup_steps=2)
-    assert len(measured) == 7 and len(seen) == 50 + 9 and len(heard) in (12, 13)
 
 
 def test_an_output_of_another_kind_is_refused():
@@ -182,11 +108,6 @@ def test_a_checkpoint_of_another_kind_or_without_averages_is_refused(sung_run: P
         inference.main(["--jasper", str(other), *words])
     with pytest.raises(InputError, match=r"absent\.wav: no such recording"):
         inference.main(["--jasper", str(path), "-i", str(tmp_path / "absent.wav")])
-
-
-def test_speaking_and_recognizing_are_told_apart():
-    assert inference.named_recognizer(["-i", "x", "--jasper=a"]) is get_model("Jasper")
-    assert inference.named_recognizer(["--fastpitch", "jasper"]) is None
 
 
 @pytest.fixture(scope="module")

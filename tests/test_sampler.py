@@ -1,6 +1,5 @@
 """The sampler: random global batches that depend on seed and epoch alone, dealt out by length."""
 
-import itertools
 from dataclasses import asdict
 
 import pytest
@@ -53,18 +52,6 @@ def test_an_epoch_takes_no_utterance_twice_and_leaves_out_less_than_one_batch():
 
 def test_resuming_within_an_epoch_gives_the_rest_of_it():
     assert updates(4, 2, 2, step=3) == updates(4, 2, 2)[3:]
-
-
-def test_processes_get_neighboring_lengths_in_each_accumulation_step():
-    for update in updates(4, 2, 2):
-        for first, second in itertools.pairwise(update):
-            longest = max(LENGTHS[index] for batch in first for index in batch)
-            assert longest <= min(LENGTHS[index] for batch in second for index in batch)
-
-
-def test_global_batches_stay_random_in_length():
-    means = [sum(LENGTHS[index] for index in drawn(update)) / 16 for update in updates(16, 1, 1)]
-    assert max(means) - min(means) < 250  # sorted batches would span about 700
 
 
 def test_updates_that_are_sorted_together_pad_less_and_come_in_random_order():

@@ -32,43 +32,20 @@ def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], vi
     assert ("no GPU: training on the CPU" in result.stderr) == (number == 0)
 
 
-ONE_PROCESS = {
-    "inference_example.sh": {"FASTPITCH": "v.pt"},
-    "evaluate_voice.sh": {},
-    "evaluation.sh": {"JASPER": "j.pt"},
-    "extract_fine_tune_mels.sh": {"FASTPITCH": "v.pt"},
-    "serve.sh": {"FASTPITCH": "v.pt"},
-}
-
-
-@pytest.mark.parametrize(("name", "variables"), ONE_PROCESS.items())
+@pytest.mark.parametrize(
+    ("script", "variables"), [("inference_example.sh", {"FASTPITCH": "v.pt"}), ("evaluate_voice.sh", {})]
+)
 def test_a_command_of_one_process_uses_a_gpu_if_there_is_one(
-    two_gpus: dict[str, str], name: str, variables: dict[str, str]
+    two_gpus: dict[str, str], script: str, variables: dict[str, str]
 ):
-    script, *words = name.split()
-
     def cuda(**more: str) -> bool:
-        return "--cuda" in last_command(f"scripts/{script}", *words, **(two_gpus | variables | more))
+        return "--cuda" in last_command(f"scripts/{script}", **(two_gpus | variables | more))
 
     assert cuda() and not cuda(NUM_GPUS="0") and not cuda(CUDA_VISIBLE_DEVICES="")
     assert not cuda(CPU="true") and not cuda(CUDA="false"), "older names"
     assert cuda(CUDA="true", CUDA_VISIBLE_DEVICES="")
     refused = run_bash(ROOT / "scripts" / script, *words, DRY_RUN="1", NUM_GPUS="some", **variables)
     assert (refused.returncode, refused.stderr.count("NUM_GPUS=some: expected auto")) == (2, 1)
-
-
-def test_fine_tuning_a_voice_uses_one_gpu_and_the_benchmarks_as_many_as_there_are(two_gpus: dict[str, str]):
-    def commands(**more: str) -> list[list[str]]:
-        result = run_bash(ROOT / "scripts/finetune_voice.sh", "v.pt", "my_voice", DRY_RUN="1", **two_gpus, **more)
-        return [shlex.split(line) for line in result.stdout.splitlines()]
-
-    used = [(n_processes(words), "--cuda" in words) for words in commands()[1:]]
-    assert used == [(1, True)] * 3, "training, and an evaluation before and after"
-    assert n_processes(commands(NUM_GPUS="2")[1]) == 2
-    table = last_command("scripts/benchmark_train.sh", AMP="false", **two_gpus)
-    assert "/gpus2" in table[-1]
-    table = last_command("scripts/train_benchmark.sh", MODEL="Jasper", AMP="false", **two_gpus)
-    assert len(table) == 4 and "/gpus1" in table[-1], "of 1, 4 and 8"
 
 
 @pytest.fixture
@@ -93,11 +70,3 @@ def test_the_python_that_is_named_runs_the_scripts_and_no_environment_is_made(to
     absent = run_bash(script, PYTHON="/absent/python")
     assert (absent.returncode, len(absent.stderr.splitlines())) == (2, 1)
     assert absent.stderr.startswith("error: PYTHON=/absent/python: no such program")
-
-
-def test_a_linter_that_finds_something_does_not_keep_the_tests_from_running(tmp_path: Path):
-    (tmp_path / "py").write_text('#!/usr/bin/env bash\n[ "$2" != ruff ]\n')
-    (tmp_path / "py").chmod(0o755)
-    result = run_bash(ROOT / "scripts/test.sh", PYTHON=tmp_path / "py")
-    reported = ["tests: passed", "ruff: failed", "import-linter: passed", "mypy: passed"]
-    assert (result.returncode, result.stdout.splitlines()) == (1, reported)

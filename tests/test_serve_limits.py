@@ -1,6 +1,5 @@
 """What bounds a server's work: places, deadline, hang-ups, bodies, the key, stopping; and whose turn it is."""
 
-import asyncio
 import contextlib
 import os
 import re
@@ -32,9 +31,7 @@ from common.serving import gate, server
 from common.serving.app import Service
 from common.serving.errors import ApiError
 from common.serving.gate import Sites
-from common.serving.log import Metrics, RequestRecord
 from common.serving.options import Limits
-from common.serving.worker import SpeechJob, Worker
 
 
 class HeldVocoder:
@@ -126,6 +123,20 @@ def test_a_request_out_of_time_is_answered_so_and_its_work_stops(models):
         made = one.vocoder.made
         assert ask(one).status_code == 200
         assert made - 1 <= one.vocoder.made - made  # of the late one at most the piece that had begun
+
+
+def test_pieces_are_made_in_turns_so_that_a_long_text_does_not_hold_up_a_short_one(models):
+    with held(models) as one:
+        long = one.pool.submit(ask, one, "words, words, " * 20)
+        wait_until(lambda: one.gate.active == 1)
+        one.vocoder.let(2)
+        wait_until(lambda: one.vocoder.made == 2)
+        short = one.pool.submit(ask, one)
+        wait_until(lambda: one.gate.active == 2)
+        while not short.done():
+            one.vocoder.let(1)
+            wait_until(lambda: short.done() or not one.vocoder.turns._value)
+        assert short.result().status_code == 200 and not long.done() and one.vocoder.made < 200
 
 
 LINE = re.compile(
@@ -318,88 +329,6 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: P
     finally:
         process.kill()
         process.wait()
-
-
-class RecordingVoice:
-    """Stands for a voice: remembers what was made together, and in whose turn."""
-
-    sampling_rate = 10
-    audio = SimpleNamespace(hop_length=10, sampling_rate=10)
-    controls = SimpleNamespace(seed=1)
-
-    def __init__(self, *, n_pieces: int = 3) -> None:
-        self.batches: list[list[str]] = []
-        self.turns: list[str] = []
-        self._n_pieces = n_pieces
-        self.synthesizer = self
-
-    def generate(self, batch) -> list:
-        self.batches.append([item.text for item in batch])
-        if any(item.text == "bad" for item in batch):
-            raise InputError("bad: cannot be spoken")
-        lengths = [self._n_pieces * (10 if item.text == "long" else 1) for item in batch]
-        mels = [torch.zeros(1, length) for length in lengths]
-        return [SimpleNamespace(item=item, mel=mel, is_cut=False) for item, mel in zip(batch, mels)]
-
-    def pieces(self, result) -> Iterator[Tensor]:
-        for _ in range(result.mel.size(1)):
-            self.turns.append(result.item.text)
-            yield torch.zeros(10)  # a second
-
-
-def item(text: str, length: int) -> SimpleNamespace:
-    return SimpleNamespace(text=text, length=length, given=(), lead=0.0, pause=0.0)
-
-
-def work(voice: RecordingVoice, texts: dict[str, int], *, batch_size: int = 8) -> dict[str, int | Exception]:
-    """Give a worker all texts, of these lengths, at once; the number of pieces of each that is taken, or its error."""
-
-    async def take(job: SpeechJob) -> int | Exception:
-        n_pieces = 0
-        try:
-            while (result := await job.take()) is not None:
-                n_pieces += isinstance(result, Tensor)
-        except InputError as error:
-            return error
-        return n_pieces
-
-    async def main() -> dict[str, int | Exception]:
-        worker = Worker(None, batch_size=batch_size, metrics=Metrics(queue_length=lambda: 0))
-        jobs = {
-            text: SpeechJob(voice, [item(text, length)], RequestRecord(text, text)) for text, length in texts.items()
-        }
-        for job in jobs.values():
-            worker.add(job)
-        worker.start()
-        try:
-            found = await asyncio.wait_for(asyncio.gather(*map(take, jobs.values())), HANG_LIMIT)
-        finally:
-            worker.stop()
-        return dict(zip(jobs, found))
-
-    return asyncio.run(main())
-
-
-def test_texts_of_like_length_are_generated_together_and_the_first_that_came_is_in_the_first_batch():
-    voice = RecordingVoice()
-    texts = {"a": 100, "b": 10, "c": 110, "d": 12, "e": 400, "f": 90, "g": 95}
-    assert work(voice, texts, batch_size=3) == dict.fromkeys(texts, 3)
-    assert voice.batches[0] == ["a", "c", "f"]
-    assert sorted(voice.batches[1:]) == [["b", "d"], ["e"], ["g"]]
-
-
-def test_pieces_are_made_in_turns_so_that_a_long_text_does_not_hold_up_short_ones():
-    voice = RecordingVoice()
-    assert work(voice, {"long": 50, "b": 50, "c": 50}) == {"long": 30, "b": 3, "c": 3}
-    assert voice.turns[:9].count("long") == 3
-    assert voice.turns[9:] == ["long"] * 27
-
-
-def test_a_text_that_fails_does_not_fail_those_in_its_batch():
-    voice = RecordingVoice()
-    found = work(voice, {"a": 5, "bad": 5, "c": 5})
-    assert (found["a"], found["c"]) == (3, 3)
-    assert str(found["bad"]) == "bad: cannot be spoken"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tiny import make_corpus, train_options
-from tiny_models import EPOCHS, RUN, Runs, TinyModel, assert_same_state, logged, of_every_model, without_samples
+from tiny_models import EPOCHS, MODELS, RUN, Runs, TinyModel, assert_same_state, logged, of_every_model, without_samples
 
 import train
 from common.errors import InputError
@@ -22,7 +22,7 @@ def split(filelist: Path, folder: Path, *sizes: int) -> list[str]:
     return [str(path) for path in paths]
 
 
-@of_every_model
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[4]], ids=lambda model: model.name)
 def test_several_lists_train_as_one_and_resume_exactly(model: TinyModel, make_once, corpora: Path, tmp_path: Path):
     folder, output = corpora / model.corpus, tmp_path / "out"
     training = split(folder / "train.txt", tmp_path / "lists", 3, 9)

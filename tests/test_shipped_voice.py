@@ -1,19 +1,17 @@
 """What speaks where no checkpoint is given: the voice and vocoder in voices/, if they are there."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import soundfile
-from shell import ROOT, dry_run, run_bash
-from tiny_voice import AUDIO, save_vocoder, save_voice
+from tiny_voice import save_vocoder, save_voice
 
 import inference
 from common.errors import InputError, OptionError
 from common.serving.arguments import load_models
 from common.synthesis import loading
-from common.synthesis.loading import load_voice, shipped_vocoder
+from common.synthesis.loading import load_voice
 
 
 @pytest.fixture
@@ -40,13 +38,6 @@ def test_inference_speaks_a_text_and_says_which_voice_does(filled: Path, tmp_pat
     assert "Griffin-Lim" not in out
 
 
-def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, capsys):
-    assert shipped_vocoder(AUDIO) is not None and shipped_vocoder(replace(AUDIO, framing="aligned")) is None
-    save_voice(filled / loading.VOICE, audio=replace(AUDIO, mel_fmax=7000.0))
-    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "speech.wav")]) == 0
-    assert "Griffin-Lim" in capsys.readouterr().out
-
-
 def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tmp_path: Path, capsys):
     mine = save_voice(tmp_path / "mine.pt")
     words = ["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--fastpitch", str(mine)]
@@ -68,14 +59,6 @@ def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path
         load_voice()
     with pytest.raises(OptionError, match="no voice to speak with"):
         load_models([])
-
-
-def test_the_script_speaks_its_first_word():
-    assert dry_run("scripts/speak.sh", "Any text.", "--pace", "0.8") == [
-        ["py", "-m", "speech_toolkit", "speak", "Any text.", "--pace", "0.8"]
-    ]
-    assert dry_run("scripts/speak.sh", "Hello.", OUTPUT="a.flac")[0][-1] == "a.flac"
-    assert run_bash(ROOT / "scripts/speak.sh").returncode == 2
 
 
 @pytest.mark.parametrize("words", [["--text", "good day."], ["-i", "-"], ["--text", "hi", "--quiet"]])

@@ -22,6 +22,7 @@ from common.cli import run
 from common.synthesis.loading import load_voice
 from common.synthesis.speech import parse_prosody
 from common.text.config import TextConfig
+from common.text.front_end import TextFrontEnd
 
 TEXT = "Go on. It is late, my friend."
 
@@ -50,16 +51,6 @@ def test_a_text_becomes_the_file_that_is_named(models, wave, tmp_path, capsys):
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["hello.wav"]
     torch.testing.assert_close(load_wav(tmp_path / "new/hello.wav", sampling_rate=22050), wave, rtol=0, atol=2**-15)
     assert f"{tmp_path}/new/hello.wav: {len(wave) / 22050:.2f} s" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ["a.flac", "a.mp3", "folder"])
-def test_the_suffix_is_the_format_and_a_folder_gets_speech_wav(models, wave, tmp_path, stdin, name):
-    stdin(TEXT.replace(". ", ".\n").encode())
-    assert inference.main([*models, "-i", "-", "-o", str(tmp_path / name)]) == 0
-    path = tmp_path / name if "." in name else tmp_path / name / "speech.wav"
-    info = soundfile.info(path)
-    assert info.format == {"flac": "FLAC", "mp3": "MP3"}.get(name[2:], "WAV")
-    assert info.frames == pytest.approx(len(wave), abs=3000)
 
 
 def test_standard_output_gets_the_sound_alone_and_messages_go_elsewhere(models, wave):
@@ -107,26 +98,17 @@ def test_show_prints_what_will_be_said_and_speaks_nothing(models, tmp_path, monk
     assert lines[-len(words) :] == words and not list(tmp_path.iterdir())
 
 
-def test_show_prints_phones_below_the_words(tmp_path, capsys):
-    text = TextConfig("phone", "espeak", ("english_cleaners_v3",), g2p="espeak")
-    voice = save_voice(tmp_path / "a.pt", text=text, model=replace(MODEL, n_symbols=181, n_speakers=1))
-    assert inference.main(["--fastpitch", str(voice), "--text", "The FBI, (ok)?", "--show"]) == 0
-    assert capsys.readouterr().out.endswith("the f.b.i., (ok)?\n    ðɪ ˌɛfbˌiːˈaɪ, ˌoʊkˈeɪ?\n")
-
-
-def test_saved_prosody_gives_the_same_file_and_edited_prosody_another(models, tmp_path):
-    first, second, third = (tmp_path / name for name in ("a.wav", "b.wav", "c.wav"))
-    inference.main([*models, "--text", TEXT, "--speaker", "bob", "-o", str(first), "--save-prosody"])
-    table = tmp_path / "a.prosody.json"
-    inference.main([*models, "--prosody", str(table), "-o", str(second), "--save-prosody"])
-    assert first.read_bytes() == second.read_bytes()
-    assert table.read_text() == (tmp_path / "b.prosody.json").read_text()
-    content = json.loads(table.read_text())
-    for symbol in content["utterances"][0]["words"][0]["symbols"]:
-        symbol["frames"] += 10
-    table.write_text(json.dumps(content))
-    inference.main([*models, "--prosody", str(table), "-o", str(third)])
-    assert soundfile.info(third).frames == soundfile.info(first).frames + 10 * 2 * 256
+@pytest.mark.parametrize(("options", "p_arpabet"), [((), 1.0), (("--p-arpabet", "0"), 0.0)])
+def test_a_voice_trained_with_any_phones_gets_all_of_them(tmp_path, options, p_arpabet):
+    text = TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=0.5)
+    voice = save_voice(tmp_path / "a.pt", text=text, model=replace(MODEL, n_symbols=148, n_speakers=1))
+    words = ["--fastpitch", str(voice), "--text", TEXT, "-o", str(tmp_path / "a.wav"), "--save-prosody", "--no-audio"]
+    assert inference.main([*words, *options]) == 0
+    utterances = json.loads((tmp_path / "a.prosody.json").read_text())["utterances"]
+    symbols = [symbol["symbol"] for one in utterances for word in one["words"] for symbol in word["symbols"]]
+    front_end = TextFrontEnd(replace(text, p_arpabet=p_arpabet))
+    expected = [front_end.symbols[index] for one in utterances for index in front_end.encode(one["text"])]
+    assert symbols == expected
 
 
 def test_long_lines_and_markup_of_a_list_are_spoken_as_one_file_each(models, tmp_path):

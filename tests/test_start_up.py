@@ -1,16 +1,9 @@
 """What a command loads before it knows its job: libraries that take seconds wait until they are used."""
 
-import re
 import subprocess
 import sys
-from types import ModuleType
 
-import pytest
 from shell import ROOT
-
-import extract_mels
-import inference
-import train
 
 SLOW_LIBRARIES = {
     *("torch._dynamo", "torch.utils.tensorboard", "sympy", "scipy", "librosa", "numba", "matplotlib"),
@@ -26,11 +19,3 @@ def test_no_command_loads_what_it_may_not_need():
     program += "        command.main(['--help'])\nprint(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not SLOW_LIBRARIES & set(run.stdout.split())
-
-
-@pytest.mark.parametrize("command", [train, inference, extract_mels])
-def test_every_command_says_its_version(command: ModuleType, capsys: pytest.CaptureFixture):
-    with pytest.raises(SystemExit, match="0"):
-        command.main(["--version"])
-    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
-    assert capsys.readouterr().out.startswith(f"speech-toolkit {version}, Python ")

@@ -2,31 +2,17 @@
 
 from contextlib import nullcontext
 from math import prod
-from pathlib import Path
 
 import pytest
 import torch
-from hifigan_goldens import AUTHORS, NVIDIA
-from test_cuda_graphs import Recorder
 from test_vocoder import AUDIO, CPU, MODEL, Counting, ready
 from torch import Tensor, nn
 
-from common.checkpoints.loading import open_checkpoint
 from common.config import AudioConfig
-from common.precision import Precision
-from common.synthesis.loading import load_vocoder
 from common.synthesis.networks import VocoderSettings
-from common.synthesis.options import SpeakingOptions, VoiceOptions
-from common.synthesis.vocoder import (
-    FIRST_FRAMES,
-    LONGEST_PIECE,
-    GriffinLimVocoder,
-    NetworkVocoder,
-    Vocoder,
-    plan_pieces,
-)
+from common.synthesis.vocoder import FIRST_FRAMES, LONGEST_PIECE, NetworkVocoder, Vocoder, plan_pieces
 from hifigan.config import PRESETS, ModelConfig
-from hifigan.model import Generator, context_frames, to_torchscript
+from hifigan.model import Generator, context_frames
 
 CONTEXT = context_frames(MODEL)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)
@@ -108,24 +94,6 @@ def test_pieces_of_hifigan_are_the_whole_with_and_without_denoiser(n_frames: int
     assert error_of(vocoder, mel_of(n_frames)) < 1e-5
 
 
-@pytest.mark.parametrize("name", [AUTHORS, NVIDIA])
-def test_pieces_of_published_checkpoints_are_the_whole(goldens: Path, name: str):
-    loaded = open_checkpoint(goldens / "hifigan" / "checkpoints" / name, model="HiFi-GAN", ema=None)
-    vocoder = load_vocoder(loaded, VoiceOptions(SpeakingOptions(denoising_strength=0.01)), precision=Precision())
-    mel = mel_of(120, vocoder.audio.n_mels)
-    assert len(list(vocoder.stream(mel))) > 2
-    assert error_of(vocoder, mel) < 1e-5
-
-
-def test_compiled_networks_and_recorded_graphs_stream_too():
-    mel = mel_of(150)
-    assert error_of(vocoder_of(to_torchscript(loud(ready(0)))), mel) < 1e-5
-    recorder = Recorder()
-    assert error_of(vocoder_of(loud(ready(0)), graph_recorder=recorder), mel) < 1e-5
-    n_pieces = len(list(plan_pieces(150, context=CONTEXT)))
-    assert 1 < len(recorder.replays) - 1 < n_pieces  # one is of the whole; pieces of about one size share theirs
-
-
 def test_a_piece_is_computed_when_it_is_asked_for():
     counting = Counting(ready(0))
     stream = vocoder_of(counting).stream(mel_of(400))
@@ -134,10 +102,3 @@ def test_a_piece_is_computed_when_it_is_asked_for():
     assert [shape[2] for shape, _ in counting.calls] == [FIRST_FRAMES + CONTEXT]
     stream.close()
     assert len(counting.calls) == 1
-
-
-def test_a_vocoder_that_does_not_say_what_it_reads_and_griffin_lim_have_one_piece():
-    mel = mel_of(60)
-    for vocoder in (vocoder_of(ready(0), settings=VocoderSettings()), GriffinLimVocoder(AUDIO, seed=0, n_iter=2)):
-        assert len(list(vocoder.stream(mel))) == 1
-        assert error_of(vocoder, mel) == 0

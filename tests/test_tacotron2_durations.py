@@ -148,16 +148,3 @@ def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract
     assert "warning: 1 character that this voice has no symbol for was left out: '#' (1)" in err
     tokens = TextFrontEnd(TextConfig()).encode("Caf number strange.")
     assert len(load_tensor(corpus / "durations" / "strange.pt")) == len(tokens)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--extract-durations --extract-durs-from-textgrids", "--extract-durs-from-textgrids: give one of them"),
-        ("--extract-durations --n-mels 40", "n_mels: 40 (options), 80 ("),
-    ],
-)
-def test_options_that_do_not_fit_end_in_one_line(corpus: Path, extract: Extract, options: str, message: str):
-    status, out, err = extract(*options.split())
-    assert status == 2 and out == "" and message in err and "\n" not in err
-    assert features(corpus) == {}

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,9 +13,7 @@ from torch import Tensor, nn
 from common.nn.layers import mask_from_lengths, normalize_masked
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import Controls
-from tacotron2.config import ModelConfig
 from tacotron2.decoder import Decoded, Decoder, DecoderStep
-from tacotron2.layers import Encoder
 from tacotron2.model import Tacotron2, run_steps
 
 Normalize = Callable[[nn.BatchNorm1d, Tensor, Tensor], Tensor]
@@ -68,24 +65,6 @@ def test_batch_norm_in_fixed_shapes_equals_that_of_the_valid_rows(lengths: list[
     # A value of 3000 is exact to 1e-4 in float32; the mean of squares minus the square of the mean would be off by 1.
     for name, value in expected.items():
         torch.testing.assert_close(ours[name], value, atol=3e-6 if offset == 0 else 1e-2, rtol=1e-5, msg=name)
-
-
-@pytest.mark.parametrize("lengths", [[7, 3, 1, 5], [4, 4], [1]])
-def test_an_lstm_over_padding_equals_one_that_leaves_it_out(lengths: list[int]):
-    torch.manual_seed(0)
-    encoder = Encoder(replace(ModelConfig(), symbols_embedding_dim=8, encoder_embedding_dim=8))
-    x = torch.randn(len(lengths), max(lengths), 8)
-    results = []
-    encoder.convolutions = nn.ModuleList()  # the LSTM alone
-    for read in (lambda inputs, lengths: encoder(inputs, lengths, None), encoder.read_padded):
-        encoder.zero_grad()
-        inputs = x.clone().requires_grad_()
-        memory = read(inputs, torch.tensor(lengths))
-        (memory * torch.arange(memory.numel()).view_as(memory).cos()).sum().backward()
-        gradients = [parameter.grad.clone() for parameter in encoder.lstm.parameters()]
-        results.append([memory.detach(), inputs.grad, *gradients])
-    for ours, expected in zip(*reversed(results), strict=True):
-        torch.testing.assert_close(ours, expected, atol=2e-6, rtol=1e-5)
 
 
 SIZES = {"n_batch": 3, "n_tokens": 7, "n_frames": 11}

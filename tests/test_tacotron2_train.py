@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 from golden_files import group, read_case
-from tiny import make_corpus, train_options
-from tiny_models import logged
-from tiny_tacotron2 import TINY_OPTIONS, make_wavs
+from tiny import make_corpus
+from tiny_tacotron2 import make_wavs
 from training_setup import parsed, set_up
 
-import train
 from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
 from common.config import AudioConfig
@@ -19,8 +17,8 @@ from common.errors import InputError
 from common.text.config import TextConfig
 from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
-from tacotron2.model import ModelConfig, build_networks
-from tacotron2.training_setup import annealing_schedule, model_config, set_up_networks
+from tacotron2.model import ModelConfig
+from tacotron2.training_setup import model_config
 
 TEXT = TextConfig(cleaners=("english_cleaners",))
 
@@ -68,13 +66,6 @@ def test_mels_of_recordings_are_computed_as_the_audio_says(wavs: Path):
     assert item.tokens.size(1) == len("hello you.")
 
 
-@pytest.mark.parametrize("columns", ["{}", "{}|0", "durations/u1.pt|pitch_char/u1.pt|{}", "durations/u1.pt|{}|0"])
-def test_mels_come_from_the_disk_whatever_else_the_list_has(corpus: Path, columns: str):
-    item = read(corpus, f"mels/u1.pt|{columns.format('the rain')}", mels=True)[0]
-    assert torch.equal(item.mels[0], torch.load(corpus / "mels" / "u1.pt"))
-    assert item.tokens.size(1) == len("the rain")
-
-
 @pytest.mark.parametrize(
     ("line", "from_disk", "message"),
     [
@@ -113,37 +104,3 @@ def test_options_default_to_the_published_model_and_recipe():
     assert setup.audio == AudioConfig()
     for extra, rate in (((), 1e-4), (("--amp",), 3e-4), (("--amp", "--anneal-factor", "0.1"), 1e-4)):
         assert parse(*extra)[1].optimization.schedule(1, 501) == pytest.approx(rate)
-
-
-@pytest.mark.parametrize(
-    ("factor", "rates"), [(0.1, [1.0, 0.1, 0.01, 0.001]), (0.3, [1.0, 0.3, 0.1, 0.03]), (0.5, [1.0, 0.5, 0.25, 0.125])]
-)
-def test_the_rate_falls_after_the_annealing_steps(factor: float, rates: list[float]):
-    schedule = annealing_schedule(2.0, steps=[500, 1000, 1500], factor=factor)
-    for epoch, rate in zip((1, 500, 501, 1000, 1001, 1500, 1501), [0, 0, 1, 1, 2, 2, 3]):
-        assert schedule(1, epoch) == pytest.approx(2.0 * rates[rate])
-
-
-def test_batch_norm_starts_between_0_and_1_unless_disabled():
-    for extra, uniform in (([], True), (["--disable-uniform-initialize-bn-weight"], False)):
-        setup = parse(*TINY_OPTIONS, *extra)[1]
-        config = model_config(setup.options, setup.audio, setup.text)
-        networks = build_networks(config, setup.audio, setup.text)
-        set_up_networks(networks, setup.options, text=setup.text, new=True)
-        weight = networks["tacotron2"].encoder.convolutions[0][1].weight.detach()
-        assert bool(((weight >= 0) & (weight < 1)).all()) is uniform
-        assert bool((weight == 1).all()) is not uniform
-
-
-def test_attention_is_logged_and_drawn(corpus: Path, tmp_path: Path):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    options = ("--epochs", "6", "--samples-interval", "50", "-lr", "0.01")
-    words = train_options(corpus, tmp_path)[:8]
-    assert train.main([*words, "--load-mel-from-disk", "-bs", "4", *TINY_OPTIONS, *options]) == 0
-    losses = logged(tmp_path, "avg_train_mel_loss")
-    assert losses[-1] < 0.8 * losses[0]
-    assert len(logged(tmp_path, "val_attention_diagonality")) == 6
-    board = EventAccumulator(str(tmp_path / "val"))
-    board.Reload()
-    assert len([tag for tag in board.Tags()["images"] if tag.startswith("utterance/")]) == 2

@@ -146,15 +146,6 @@ def test_a_voice_keeps_its_dictionary_unless_it_is_told_otherwise(texts: Path) -
     assert overridden(TextConfig(p_arpabet=0.5), TextOverrides(cmudict_path=path)).cmudict == config.cmudict
 
 
-def test_a_voice_of_phones_reads_text_when_it_is_told_to() -> None:
-    phones = TextConfig("phone", "ipa", ())
-    reads = overridden(phones, TextOverrides(g2p="espeak", g2p_language="de"))
-    assert reads == replace(GERMAN, symbol_set="ipa")
-    assert overridden(reads, TextOverrides(g2p="none")) == replace(phones, g2p_language="de")
-    assert text_config(TextOptions(**options_of_text(GERMAN) | {"g2p_language": "en-gb"})).cleaners == V3
-    assert overridden(reads, TextOverrides(g2p_language="en-gb")).cleaners == V3
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

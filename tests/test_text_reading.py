@@ -4,7 +4,6 @@ import random
 import re
 from pathlib import Path
 
-from shell import ROOT
 from test_text_tables import rows
 
 from common.text.normalization.english.english import read_english
@@ -51,12 +50,3 @@ def test_real_transcripts_keep_their_words(shared_data: Path) -> None:
             assert re.search(r"\b(?:i\.e|e\.g|etc|MSS)\.", normalized), line
             differing += 1
     assert len(lines) == 80 and differing <= 4
-
-
-def test_the_readings_in_the_documents_are_those_of_the_cleaner() -> None:
-    page = (ROOT / "docs" / "TEXT.md").read_text(encoding="utf-8")
-    table = page.partition("| kind | text | reading |\n| --- | --- | --- |\n")[2].partition("\n\n")[0]
-    cells = [re.split(r"\s*\|\s*", row.strip("| ")) for row in table.split("\n")]
-    pairs = [pair for _, texts, words in cells for pair in zip(re.findall("`([^`]*)`", texts), words.split("; "))]
-    assert len(pairs) > 50
-    assert [(text, words, read_english(text)) for text, words in pairs if read_english(text) != words] == []

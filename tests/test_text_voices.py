@@ -112,13 +112,3 @@ def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
     with pytest.raises(InputError, match=r"looks like text.*train\.txt:1\); add --g2p espeak"):
         run_train(corpus, tmp_path / "old", *options)
     assert text_of_training(corpus, tmp_path, *options, "--g2p", "espeak") == of_text
-
-
-def test_fine_tuning_on_another_language_asks_for_it(corpus: Path, voice: Path, tmp_path: Path) -> None:
-    wav = (corpus / "train.txt").read_text().partition("|")[0]
-    (corpus / "train_german.txt").write_text(f"{wav}|Die Tür ist zu, und das Haus schläft.\n", encoding="utf-8")
-    options = ("--from-checkpoint", str(voice))
-    with pytest.raises(InputError, match=r"train_german\.txt:1: 'Tür' has 'ü'.* LANGUAGE=de "):
-        text_of_training(corpus, tmp_path, *options, lists="_german")
-    text = text_of_training(corpus, tmp_path, *options, "--g2p-language", "de", lists="_german")
-    assert (text.g2p_language, text.cleaners) == ("de", ())

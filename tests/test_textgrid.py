@@ -105,14 +105,6 @@ def test_gaps_are_silence_unless_times_are_rounded(tmp_path: Path):
     assert read_alignment(path, CONFIG).phones == ("sil", "AA1", "sp", "B")
 
 
-def test_a_boundary_at_a_frame_is_that_frame_at_every_rate(tmp_path: Path):
-    for rate, hop in ((24000, 240), (16000, 160), (48000, 480), (22050, 256)):
-        bounds = [round(i * hop / rate, 6) for i in range(1, 60)]
-        grid = write_grid(tmp_path / "a.TextGrid", [(a, b, "AA1") for a, b in pairwise([0.0, *bounds])])
-        config = AudioConfig(rate, hop_length=hop)
-        assert read_alignment(grid, config).durations == (1,) * 59
-
-
 @pytest.mark.parametrize(("n_frames", "last"), [(8, None), (9, 4), (10, 5), (11, 6), (12, None)])
 def test_the_last_interval_takes_a_difference_of_one_frame_and_more_is_refused(
     tmp_path: Path, n_frames: int, last: int | None
@@ -144,10 +136,6 @@ def test_trimming_agrees_with_the_original_and_is_sensible_with_one_edge_silence
     for clip, seconds, phones, durations, mel_slice in cases:
         found = trimmed(as_published(read_alignment(folder / files[clip]["file"], CONFIG)), seconds)
         assert found == (phones, durations, mel_slice), (clip, seconds)
-
-
-def test_nothing_is_left_of_silence_alone():
-    assert trimmed(TextGridAlignment(phones=("sil",), durations=(20,)), 0.0) == ([], [], [20, 20])
 
 
 HEAD = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n2\n<exists>\n1\n"IntervalTier"\n"phones"\n0\n2\n2\n'

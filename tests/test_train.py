@@ -14,7 +14,6 @@ from common.checkpoints.checkpoint import saved_checkpoints
 from common.checkpoints.reading import load_checkpoint
 from common.errors import CheckpointError, InputError
 from common.logger import read_log
-from common.training.engine import PhaseLoss
 from common.training.trainer import Trainer
 from common.training.verdict import find_figure
 
@@ -136,31 +135,6 @@ def test_the_best_validation_is_saved_when_it_happens_and_patience_stops_early(
     assert kept("whole") == {6}, "the best and the last"
 
 
-def test_the_best_validation_within_an_epoch_is_kept(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    losses = iter([3.0, 1.0, 2.0, 5.0, 4.0, 3.0, 2.0, 1.5])
-    monkeypatch.setattr(Trainer, "_validate", lambda self, step: {"val_loss": next(losses)})
-    run_train(corpus, tmp_path, *"-bs 4 --epochs 2 --validation-steps 2 --keep-checkpoints 1".split())
-    names = [path.name for path in saved_checkpoints(tmp_path, "FastPitch")]
-    assert names == ["FastPitch_checkpoint_1_iter4.pt", "FastPitch_checkpoint_2.pt"]
-    run_train(corpus, tmp_path, *"-bs 4 --epochs 3 --keep-checkpoints 1 --resume --validation-interval 1".split())
-    names = [path.name for path in saved_checkpoints(tmp_path, "FastPitch")]
-    assert names == ["FastPitch_checkpoint_1_iter4.pt", "FastPitch_checkpoint_3.pt"]
-
-
-def test_validation_after_so_many_updates_changes_nothing_that_is_learned(corpus: Path, tmp_path: Path):
-    words = "-bs 4 --epochs 2 --validation-interval 2 --epochs-this-job 0 --keep-checkpoints 1".split()
-    run_train(corpus, tmp_path / "plain", *words)
-    run_train(corpus, tmp_path / "steps", *words, "--eval_frequency", "3")
-    steps = [
-        [record["step"] for record in read_log(tmp_path / name / "nvlog.json") if "val_loss" in record.get("data", ())]
-        for name in ("plain", "steps")
-    ]
-    assert steps == [[[2]], [[1, 3, 5], [2, 1, 5], [2, 4, 5], [2]]]
-    plain, often = (load_checkpoint(tmp_path / name / "FastPitch_checkpoint_2.pt") for name in ("plain", "steps"))
-    for key, value in plain.networks["fastpitch"].items():
-        assert torch.equal(often.networks["fastpitch"][key], value)
-
-
 def test_a_run_resumed_within_an_epoch_keeps_its_order_on_a_device_with_another_default(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -211,17 +185,3 @@ def test_bad_data_is_named_by_file_and_line(break_it, message: str, tmp_path: Pa
 def _edit(corpus: Path, change) -> None:
     path = corpus / "train.txt"
     path.write_text(change(path.read_text()))
-
-
-def test_an_epoch_whose_updates_are_all_skipped_is_said_and_is_not_the_best(corpus, tmp_path, monkeypatch, capsys):
-    forward = PhaseLoss.forward
-
-    def without_end(self: PhaseLoss, *given):
-        loss, numerators = forward(self, *given)
-        return loss * math.inf, numerators
-
-    monkeypatch.setattr(PhaseLoss, "forward", without_end)
-    run_train(corpus, tmp_path, "--epochs", "1", "-bs", "16")
-    out = capsys.readouterr().out
-    assert "warning: update 1 skipped" in out
-    assert "saved " in out and "best validation" not in out

@@ -1,13 +1,11 @@
 """Training takes the lists that preparation makes, and the FastPitch that they are for."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 from corpus import make_corpus as make_clips
-from seed_commands import archive_of_ljspeech
-from shell import ROOT, dry_run, run_bash, training_options
+from shell import dry_run, training_options
 from tiny import TINY_OPTIONS
 
 import extract_mels
@@ -16,22 +14,6 @@ from common.checkpoints.reading import load_checkpoint
 from common.logger import read_log
 
 WITH_DURATIONS = "mels/a.pt|durations/a.pt|pitch_char/a.pt|Hello.\n"
-QUICKSTART = "bash scripts/download_dataset.sh && bash scripts/prepare_dataset.sh && DRY_RUN=1 bash scripts/train.sh"
-
-
-def test_the_quick_start_of_the_original_runs_through(tmp_path: Path, no_samples: None):
-    settings = {"DATASET_ARCHIVE": archive_of_ljspeech(tmp_path), "DATASET_SHA256": ""}
-    settings |= {"DATASET_PATH": tmp_path / "corpus", "FILELISTS": tmp_path / "lists", "OUTPUT_DIR": tmp_path / "out"}
-    settings |= {"OMP_NUM_THREADS": "1", "BS": "3", "EPOCHS": "1"}
-    done = run_bash("-c", f"cd '{ROOT}' && {QUICKSTART} {' '.join(TINY_OPTIONS)}", **settings)
-    assert done.returncode == 0, done.stderr
-    *said, command = done.stdout.splitlines()
-    assert train.main(shlex.split(command)[2:]) == 0, "here, where PyTorch is loaded"
-    assert f"next: DATASET_PATH={tmp_path}/corpus bash scripts/prepare_dataset.sh" in said
-    wanted = f"FastPitch 1.1, with learned alignment: {tmp_path}/lists/"
-    assert wanted + "ljs_mel_dur_pitch_text_train_filelist.txt gives no durations" in done.stderr
-    config = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").config
-    assert (config.learned_alignment, config.energy_conditioning) == (True, True)
 
 
 def test_the_lists_of_a_name_are_taken_with_durations_where_there_are_any(tmp_path: Path):

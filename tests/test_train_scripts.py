@@ -1,6 +1,5 @@
 """The shell scripts that train build the commands of the published runs, and take settings from the environment."""
 
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -52,29 +51,6 @@ PUBLISHED = {
         "",
     ),
 }
-# Variables, with the options of train.py that they set.
-COMMON = (
-    "NUM_GPUS=1 AMP=true BS=64 GRAD_ACCUMULATION=3 OUTPUT_DIR=out DATASET_PATH=voice EPOCHS=10 KEEP_CHECKPOINTS=all "
-    "LEARNING_RATE=0.05 EMA=0.9 SEED=3",
-    "--cuda --amp -bs 64 --gradient-accumulation-steps 3 -o out -d voice --epochs 10 --keep-checkpoints all -lr 0.05 "
-    "--ema-decay 0.9 --seed 3",
-)
-LISTS = ("TRAIN_FILELIST=a.txt VAL_FILELIST=b.txt", "--training-files a.txt --validation-files b.txt")
-OWN = {
-    "FastPitch": (
-        "LEARNED_ALIGNMENT=false INPUT_TYPE=phone SYMBOL_SET=ipa NUM_SPEAKERS=2 ENERGY=true PITCH_MEAN_STD=s.json "
-        "TEXT_CLEANERS='basic_cleaners english_cleaners'",
-        "--input-type phone --symbol-set ipa --n-speakers 2 --energy-conditioning --pitch-mean-std-file s.json "
-        "--text-cleaners basic_cleaners english_cleaners",
-    ),
-    "HiFi-GAN": ("LR_DECAY=0.999 AUDIO_CONFIG=kind.json", "--lr-decay 0.999 --audio-config kind.json"),
-    "Tacotron2": ("ANNEAL_STEPS=none LOAD_MEL_FROM_DISK=false", "--anneal-steps"),
-    "WaveGlow": ("GRAD_CLIP=none", "--grad-clip-thresh inf --cudnn-benchmark"),
-    "Jasper": (
-        "KEEP_MILESTONES= MIN_LEARNING_RATE=1e-4 MODEL_CONFIG=m.yaml TRAIN_MANIFESTS=a.json VAL_MANIFEST=b.json",
-        "--keep-milestones --min-lr 1e-4 --model-config m.yaml --training-files a.json --validation-files b.json",
-    ),
-}
 TORCHRUN = "-m torch.distributed.run --signals-to-handle SIGINT,SIGTERM,SIGQUIT"  # not SIGHUP, for nohup
 
 
@@ -92,23 +68,6 @@ def test_train_sh_without_settings_is_the_published_run_on_eight_gpus(model: str
     assert vars(training_options(words)) == parsed(model, plain)
     (words,) = dry_run("scripts/train.sh", MODEL=model, NUM_GPUS="8", AMP="true", **version)
     assert vars(training_options(words)) == parsed(model, f"{plain} --amp {mixed}")
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_train_sh_takes_every_setting_from_the_environment(model: str):
-    given = [COMMON, OWN[model], *([LISTS] if model != "Jasper" else [])]
-    variables = dict(word.split("=", 1) for words, _ in given for word in shlex.split(words))
-    (words,) = dry_run("scripts/train.sh", "--resume", MODEL=model, **variables)
-    assert vars(training_options(words)) == parsed(model, " ".join([*(options for _, options in given), "--resume"]))
-
-
-def test_train_sh_trains_without_durations_when_it_is_asked_to():
-    variables = {"LEARNED_ALIGNMENT": "true", "ENERGY": "true", "PITCH_METHOD": "pyin", "NUM_SPEAKERS": "auto"}
-    args = training_options(dry_run("scripts/train.sh", **variables)[0])
-    assert (args.learned_alignment, args.energy_conditioning, args.pitch_method) == (True, True, "pyin")
-    assert (args.n_speakers, args.pitch_mean_std_file) == (None, None)
-    assert args.training_files == [Path("filelists/ljs_audio_text_train_filelist.txt")]
-    assert args.validation_files == [Path("filelists/ljs_audio_text_val_filelist.txt")]
 
 
 @pytest.mark.parametrize(
@@ -157,52 +116,6 @@ def test_each_platform_file_trains_with_the_published_batches(path: Path):
         assert args.no_amp_grouped_conv == (machine == "DGXA100" and args.amp)
     if model == "WaveGlow":
         assert training_options(dry_run(path)[0]).epochs == 1001
-
-
-def test_all_machines_settings_and_sizes_have_their_platform_file():
-    sizes = {"DGXA100": (1, 4, 8), "DGX1": (1, 4, 8), "T4": (1, 4, 8)}
-    jasper = {"DGX1-16GB": (1, 4, 8), "DGX1-32GB": (1, 4, 8), "DGX2": (1, 4, 8, 16)}
-    jasper |= {"DGXA100": (1, 4, 8), "T4": (1, 4, 8)}
-    wanted = {
-        f"{machine}_{model}_{precision}_{n}GPU"
-        for model in MODELS
-        for machine, numbers in (jasper if model == "Jasper" else sizes).items()
-        for n in numbers
-        for precision in ("AMP", "TF32" if machine == "DGXA100" else "FP32")
-    }
-    assert {path.stem for path in PLATFORMS} == wanted
-
-
-def test_fine_tune_continues_from_the_given_vocoder_and_then_from_its_own_checkpoint(tmp_path: Path):
-    variables = {"HIFIGAN": "voc.pt", "INPUT_MELS_DIR": "my mels", "OUTPUT_DIR": tmp_path, "GRAD_ACCUMULATION": "4"}
-    (words,) = dry_run("scripts/fine_tune.sh", "--seed", "9", NUM_GPUS="2", **variables)
-    args = training_options(words)
-    assert n_processes(words) == 2
-    assert (args.model, args.epochs, args.fine_tuning, args.fine_tune_lr_factor) == ("HiFi-GAN", 10000, True, 3.0)
-    assert (args.checkpoint_path, args.input_mels_dir, args.resume) == (Path("voc.pt"), Path("my mels"), False)
-    assert (args.output, args.seed, args.gradient_accumulation_steps, args.batch_size) == (tmp_path, 9, 4, 16)
-    (tmp_path / "HiFi-GAN_checkpoint_6510.pt").touch()
-    args = training_options(dry_run("scripts/fine_tune.sh", EPOCHS="7000", **variables)[0])
-    assert (args.checkpoint_path, args.resume, args.epochs) == (None, True, 7000)
-
-
-def test_finetune_voice_sh_trains_from_the_checkpoint_and_evaluates_both():
-    arguments = ("voice.pt", "my/anna/", "--text-cleaners", "english_cleaners")
-    lists, words, *evaluations = dry_run("scripts/finetune_voice.sh", *arguments)
-    assert lists[:3] == ["py", "-m", "scripts.datasets.make_filelists"]
-    assert lists[lists.index("--speaker") + 1] == "anna"
-    assert lists[lists.index("--output") + 1] == "output/anna/filelists"
-    wanted = "--from-checkpoint voice.pt --dataset-path my/anna --output output/anna --ema-decay 0.99 --optimizer adam"
-    wanted += " --training-files output/anna/filelists/anna_audio_text_train_filelist.txt --learning-rate 7e-3"
-    wanted += " --validation-files output/anna/filelists/anna_audio_text_val_filelist.txt --warmup-steps 100"
-    wanted += " --text-cleaners english_cleaners --batch-size 8 --kl-loss-start-epoch 0 --grad-clip-thresh 5"
-    for option, value in re.findall(r"(\S+) (\S+)", wanted):
-        assert words[words.index(option) + 1] == value
-    assert {"--resume", "--learned-alignment", "--amp"} <= set(words)
-    assert words[words.index("--n-speakers") + 1] == "auto", "as the list says"
-    assert not {"--symbol-set", "--pitch-mean-std-file"} & set(words), "as the checkpoint says"
-    tuned = f"output/anna/FastPitch_checkpoint_{words[words.index('--epochs') + 1]}.pt"
-    assert [words[3] for words in evaluations] == ["voice.pt", tuned]
 
 
 @pytest.mark.parametrize(

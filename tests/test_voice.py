@@ -51,16 +51,6 @@ def test_a_text_is_spoken_in_one_call_with_its_words_in_time(voice: Voice, tmp_p
     torch.testing.assert_close(load_wav(tmp_path / "a.flac", sampling_rate=22050), speech.wave, rtol=0, atol=2**-15)
 
 
-def test_sentences_are_separated_by_silence_and_each_is_spoken_as_if_alone(voice: Voice):
-    speech, alone = voice.speak("Go on. Stop it."), [voice.speak(text) for text in ("Go on.", "Stop it.")]
-    gap = speech.utterances[1].start - speech.utterances[0].end
-    assert 0.2 < gap < 0.8
-    first, second = (len(one.wave) for one in alone)
-    assert torch.equal(speech.wave[:first], alone[0].wave)
-    assert torch.equal(speech.wave[-second:], alone[1].wave)
-    assert not speech.wave[first:-second].any()
-
-
 @pytest.mark.parametrize("vocoder", ["HiFi-GAN", "Griffin-Lim"])
 def test_a_stream_is_the_whole_in_pieces(paths: tuple[Path, Path], voice: Voice, vocoder: str):
     text = " ".join([TEXT, TEXT.replace(".", ","), TEXT])
@@ -108,14 +98,6 @@ def test_markup_changes_the_words_that_it_stands_around(voice: Voice):
     torch.testing.assert_close(loud.wave[inner], plain.wave[inner] * 0.1)
     before = slice(0, round((word.start - 2 * HOP) * 22050))
     assert torch.equal(loud.wave[before], plain.wave[before])
-
-
-def test_breaks_and_voices_of_markup_are_carried_out_and_marks_are_ignored(voice: Voice):
-    speech = voice.speak('Go<mark name="here"/> on <break time="700ms"/> <voice name="bob">now.</voice>')
-    assert [one.text for one in speech.utterances] == ["Go on", "now."]
-    gap = speech.utterances[1].start - speech.utterances[0].end
-    assert gap == pytest.approx(0.7, abs=HOP)
-    assert [one.speaker for one in speech.table.utterances] == ["ann", "bob"]
 
 
 def test_a_table_gives_the_same_sound_again_and_its_text_the_same_table(voice: Voice, tmp_path: Path):
@@ -217,19 +199,6 @@ def test_subtitles_hold_every_word_when_it_is_said(voice: Voice, kind: str):
     assert times[0] == pytest.approx(speech.words[0].start, abs=1e-3)
     assert times[-1] == pytest.approx(speech.words[-1].end, abs=1e-3)
     assert all(len(cue[2].strip().split("\n")) <= 2 for cue in cues)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'He said: "It costs $3.50, Mr. Lee!" (At 5 pm...) It did — really?',
-        "Ah, “well”; a-b - c / d, isn't it? 'Yes', he’d said.",
-        "Hello \U0001f600 there!",
-    ],
-)
-def test_subtitles_keep_the_text_as_it_is_written(voice: Voice, text: str):
-    cues = re.findall(r"-->.*\n((?:.+\n)+)", subtitles(voice.speak(text), "srt"))
-    assert " ".join("".join(cues).split()) == text
 
 
 def test_silence_alone_is_kept_at_the_beginning_in_between_and_at_the_end(voice: Voice):

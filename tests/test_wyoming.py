@@ -104,16 +104,6 @@ def test_a_text_is_spoken_as_the_voice_makes_it_offline(served, speaker: str | N
     assert_spoken(events, served, speaker=speaker)
 
 
-def test_a_text_of_which_nothing_is_said_is_a_short_silence(served):
-    sound = sound_of(ask(served, Synthesize("🎉"), until=["audio-stop"]))
-    assert len(sound) / 44100 == pytest.approx(0.4, abs=0.1) and not any(sound)
-
-
-def test_ssml_is_spoken(served):
-    text = "<speak>go on. <break time='1s'/>no.</speak>"
-    assert_spoken(ask(served, Synthesize(text, text_format="ssml"), until=["audio-stop"]), served, text)
-
-
 @pytest.mark.parametrize("channels", [1, 2])
 def test_a_recording_is_transcribed_as_offline(served, channels: int):
     wave = (0.3 * torch.sin(torch.arange(12000) * 0.2) * 32767).round() / 32768

@@ -102,20 +102,6 @@ def utterances(lengths: list[int], *, seed: int = 0, augmentation: Augmentation 
     )
 
 
-def part(batch: JasperBatch, rows: slice) -> JasperBatch:
-    """Some utterances of a batch, padded no more than they need."""
-    longest = int(batch.wave_lengths[rows].max())
-    return replace(
-        batch,
-        names=batch.names[rows],
-        waves=batch.waves[rows, :longest],
-        wave_lengths=batch.wave_lengths[rows],
-        tokens=batch.tokens[rows],
-        token_lengths=batch.token_lengths[rows],
-        draws=None if batch.draws is None else batch.draws[rows],
-    )
-
-
 def tiny_engine(networks: Networks, *, augmentation: Augmentation = NOTHING, **options: Any) -> Engine:
     """An engine with the published optimizer."""
     settings = {"optimizer": "novograd", "betas": (0.95, 0.0), "eps": 1e-8, "weight_decay": 1e-3}
