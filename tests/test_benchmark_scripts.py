@@ -4,17 +4,13 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
 
 import inference
-from common.audio.wav import save_wav
 from common.errors import InputError, OptionError
 from common.evaluation import judges
 from common.logger import Logger
 from common.registry import get_model
-from common.text.config import TextConfig
-from common.text.front_end import TextFrontEnd
 from scripts.benchmarks import random_models, table, voices
 
 
@@ -95,14 +91,6 @@ def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path,
     assert first.keys() == second.keys() >= {"run", "avg_hifigan_frames/s", "avg_hifigan_latency"}
 
 
-def test_texts_of_noise_are_spoken_as_they_are_written(tmp_path: Path):
-    lengths = random_models.draw_lengths("FastPitch", 200, 22050)
-    random_models.make_corpus(tmp_path, lengths, ["text"], sampling_rate=22050)
-    front_end = TextFrontEnd(TextConfig())
-    for text in (tmp_path / "list.txt").read_text().splitlines():
-        assert len(front_end.encode(text)) == len(text)
-
-
 def test_the_log_of_a_run_that_was_cut_short_is_named(tmp_path: Path):
     logger = Logger(tmp_path / "log.json", stdout=False)
     logger.parameter(batch_size=4)
@@ -158,16 +146,6 @@ def test_systems_of_each_kind_speak_and_their_work_is_known_where_it_can_be(tmp_
     assert len(heading) == 4 and [row[0] for row in rows] == ["whole", "one", "pipe"]
     assert all(float(row[3]) >= 0 and row[1] == "-" for row in rows)
     assert len({(tmp_path / "out" / row[0] / "sub/b.wav").read_bytes() for row in rows}) == 1
-
-
-def test_recordings_and_copies_of_them_are_measured_beside_the_systems(tmp_path: Path, compare):
-    for name in ("recorded/a.wav", "recorded/sub/b.wav"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        save_wav(tmp_path / name, torch.rand(22050) - 0.5, sampling_rate=22050)
-    rows = compare("--recordings", str(tmp_path / "recorded"))[2:]
-    assert [row[0] for row in rows] == ["recording", "copies, vocoder", "copies, Griffin-Lim"]
-    assert rows[0][3] == "-"
-    assert (tmp_path / "out/copies, vocoder/a.wav").read_bytes() == (tmp_path / "recorded/a.wav").read_bytes()
 
 
 @pytest.mark.parametrize(

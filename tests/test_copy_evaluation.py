@@ -13,44 +13,17 @@ import torch
 from page_reader import PageReader
 from tiny_evaluation import AUDIO, make_checkpoints, save_vocoder, write_recordings
 
-from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav, resample
 from common.errors import CheckpointError, InputError, OptionError
 from common.evaluation import judges
-from common.evaluation.metrics import Clip, Figures, measure
 from scripts import evaluate_voice
 
 RATE = 22050  # Hz
 LINES = ("output\twav\ttext", "a.wav\ta.wav\tGo on.", "b.wav\tb.wav\tNot so long.")
 
 
-def voiced(f0: float, *, seconds: float = 2.0) -> np.ndarray:
-    """Harmonics of pitch ``f0``, weaker as they are higher, with a pause in the middle."""
-    t = np.arange(round(seconds * RATE)) / RATE
-    wave = sum(np.cos(2 * np.pi * k * f0 * t) / k for k in range(1, int(10_000 / f0)))
-    wave[len(wave) // 2 : len(wave) // 2 + RATE // 5] = 0
-    return (0.05 * wave + 1e-5 * noise(len(wave))).astype(np.float32)
-
-
 def noise(n_samples: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(n_samples).astype(np.float32)
-
-
-def copied(copy: np.ndarray, recording: np.ndarray) -> Figures:
-    return measure(Clip(copy, RATE), Clip(recording, RATE), extractor=MelExtractor(AUDIO))[0]
-
-
-def test_a_recording_is_a_perfect_copy_of_itself():
-    found = copied(voiced(140), voiced(140))
-    assert found["mcd_db"] == found["f0_median_cents"] == found["f0_rmse_cents"] == 0
-    assert found["voicing_error"] == found["mel_distance"] == 0
-
-
-@pytest.mark.parametrize("cents", [30, -100])
-def test_a_copy_of_another_pitch_is_so_many_cents_away(cents):
-    found = copied(voiced(140 * 2 ** (cents / 1200)), voiced(140))
-    assert found["f0_median_cents"] == pytest.approx(abs(cents), abs=3)
-    assert found["f0_rmse_cents"] == pytest.approx(abs(cents), abs=5) and found["voicing_error"] < 0.05
 
 
 class Echo:

@@ -216,21 +216,6 @@ def test_speakers_are_compared_with_themselves_and_counted(tmp_path: Path, repor
     assert any("ann (9), bob (11)" in note for note in figures["notes"])
 
 
-def test_most_recordings_say_what_rate_is_expected_unless_it_is_given(tmp_path: Path, report):
-    for index in range(9):
-        add(tmp_path, f"c{index}", speak(index)[:16000], rate=16000)
-    add(tmp_path, "odd", speak(20))
-    write_list(tmp_path, [f"wavs/c{index}.wav|clip {WORDS[index]}" for index in range(9)] + ["wavs/odd.wav|clip ten"])
-    status, out, _ = report(tmp_path)
-    assert (status, {item for item in found(tmp_path) if item[0] == "sampling_rate"}) == (
-        0,
-        {("sampling_rate", "wavs/odd.wav")},
-    )
-    assert "note: pass --sampling-rate 16000" in out
-    report(tmp_path, "--sampling-rate", 22050)
-    assert len([item for item in found(tmp_path) if item[0] == "sampling_rate"]) == 9
-
-
 def read_page(folder: Path) -> PageReader:
     return PageReader((folder / "data_report" / "report.html").read_text(encoding="utf-8"))
 

@@ -1,8 +1,6 @@
 """Corpora become lists and features: what the scripts run, and what the small programs write."""
 
-import shlex
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +8,9 @@ import pytest
 import soundfile
 from shell import ROOT, run_bash
 
-import extract_mels
 from common.audio.options import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
-from common.extraction.options import ExtractionOptions
-from common.options import read_options
 from scripts.datasets.make_filelists import main as make_filelists
 
 
@@ -120,41 +115,6 @@ def test_a_faulty_corpus_is_refused_with_its_line(
     with pytest.raises(InputError, match=message):
         make_lists(monkeypatch, "-d", corpus, "-o", tmp_path / "out", "--name", "my", "--n-test", "0")
     assert not (tmp_path / "out").exists()
-
-
-def dry_preparation(
-    corpus: Path, *words: str, **variables: str
-) -> tuple[dict[str, list[str]], Namespace, list[str], str]:
-    """Words of the modules that prepare_dataset.sh runs, what extracts, the lines on what is next, and stderr."""
-    settings = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": corpus.parent, "NAME": "my"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", *words, **settings, **variables)
-    assert result.returncode == 0, result.stderr
-    split, mels, extract, *following = result.stdout.splitlines()
-    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
-    read_options(args, ExtractionOptions).check()
-    modules = {words[2]: words[3:] for words in map(shlex.split, (split, mels))}
-    return modules, args, following, result.stderr
-
-
-def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "corpus")
-    (corpus / "TextGrid").mkdir()
-    (corpus / "TextGrid" / "c00.TextGrid").touch()
-    modules, args, following, _ = dry_preparation(corpus, "--resume", N_VAL="3", N_TEST="2")
-    splits = ("train", "val", "test")
-    assert list(modules) == ["scripts.datasets.make_filelists", "scripts.datasets.describe_mels"]
-    assert [path.name for path in args.wav_text_filelist] == [f"my_audio_text_{one}_filelist.txt" for one in splits]
-    made = [f"my_mel_dur_pitch_text_{one}_filelist.txt" for one in splits]
-    assert [path.name for path in args.output_meta_file] == made
-    assert (args.extract_durs_from_textgrids, args.extract_pitch_char, args.resume) == (True, True, True)
-    assert "INPUT_TYPE=phone" in following[0]
-    assert f"TRAIN_FILELIST={tmp_path}/my_audio_train.txt VAL_FILELIST={tmp_path}/my_audio_val.txt" in following[1]
-    # A checkpoint that is named is asked for, and the TextGrids are not.
-    modules, args, following, _ = dry_preparation(corpus, TACOTRON2_CHECKPOINT="t.pt", CUDA="true")
-    assert modules["scripts.datasets.describe_mels"][-2:] == ["--like", "t.pt"]
-    assert (args.extract_durations, args.tacotron2_checkpoint, args.cuda) == (True, Path("t.pt"), True)
-    assert (args.extract_durs_from_textgrids, args.extract_mels, args.extract_pitch_char) == (False, True, True)
-    assert following[0].startswith("next: DATASET_PATH=") and following[0].endswith("bash scripts/train.sh")
 
 
 def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):

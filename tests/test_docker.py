@@ -1,13 +1,9 @@
 """Every step of the Dockerfile finds its files, and the image for CPUs serves the shipped voice."""
 
-import json
 import re
-import shlex
 from fnmatch import fnmatch
 
 from shell import ROOT, TRACKED
-
-from speech_toolkit.__main__ import COMMANDS, parser_of
 
 
 def in_context(name: str) -> bool:
@@ -52,18 +48,3 @@ def test_every_step_of_each_image_finds_its_files():
                 if "/src" in rest:  # the whole context, for this step alone
                     assert "--mount=type=bind,target=/src" in rest and "pyproject.toml" in CONTEXT
     assert [*stages()][-1] == "gpu", "built where no target is named"
-
-
-def test_the_image_for_cpus_serves_the_shipped_voice_as_a_user_without_development_tools():
-    steps = stages()["cpu"]
-    said, runs = dict(steps), " ".join(rest for name, rest in steps if name == "RUN")
-    assert f"useradd --create-home {said['USER']}" in runs and said["USER"] != "root"
-    assert not any(word in runs for word in ("requirements-dev", "requirements-train", "apt-get"))
-    program, command, *words = json.loads(said["ENTRYPOINT"])
-    assert f'\n{program} = "speech_toolkit' in (ROOT / "pyproject.toml").read_text()
-    args = parser_of(command).parse_args(words)
-    assert COMMANDS[command].module == "serve" and (args.host, str(args.port)) == ("0.0.0.0", said["EXPOSE"])
-    for image in re.findall(r"^# +(docker run .* speech .*)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE):
-        words = shlex.split(image)
-        parser_of(command).parse_args(words[words.index("speech") + 1 :])
-    assert {"voices/en-small.pt", "voices/vocoder-small.pt"} <= set(CONTEXT)

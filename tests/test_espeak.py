@@ -78,20 +78,6 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch):
         Speaker().speak("Hello.")
 
 
-@pytest.mark.parametrize("name", ["T+b", "\u00fc \u00f6" + "x" * 200])
-def test_it_speaks_whatever_the_temporary_folder_and_its_own_are_called(name: str, tmp_path, monkeypatch):
-    import espeakng_loader
-
-    wanted = transcribe("Haus and home.", language="de")
-    (tmp_path / name).mkdir()
-    (data := tmp_path / name / "espeak-ng-data").symlink_to(espeakng_loader.get_data_path())
-    monkeypatch.setenv("TMPDIR", str(data.parent))
-    monkeypatch.setattr(espeakng_loader, "get_data_path", lambda: data)
-    monkeypatch.setattr(espeak, "library", partial(lambda one, task: one, espeak.Library()))
-    assert transcribe("Haus and home.", language="de") == wanted
-    assert Speaker("fr-fr").phones("bonjour")[1:3] == ["b", "\u0254"]
-
-
 @pytest.fixture
 def crashing(tmp_path, monkeypatch) -> Iterator[None]:
     """A library whose process ends without an answer at any text with an x in it."""

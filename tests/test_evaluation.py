@@ -1,8 +1,6 @@
 """What an evaluation measures and shows is what it says: cents, decibels, matched moments, averages."""
 
-import json
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,7 +24,6 @@ from common.evaluation.results import (
     add_to_journal,
     find_difference,
     read_journal,
-    save_results,
 )
 
 RATE = 22050  # Hz
@@ -110,16 +107,6 @@ def test_a_wave_that_cannot_be_compared_is_refused(bad):
         compare(vowels(140), bad)
 
 
-def test_the_recording_is_shown_at_the_synthesized_frames():
-    mel = np.arange(5.0).repeat(2).reshape(5, 2).T
-    recording = SimpleNamespace(log_mel=mel, f0=100 * np.arange(5.0))
-    made = SimpleNamespace(log_mel=np.zeros((2, 6)), f0=np.zeros(6))
-    pairs = np.array([[1, 0], [2, 0], [3, 1], [3, 2], [4, 4]])
-    log_mel, f0 = SpeechComparison(recording, made, pairs).aligned_reference
-    np.testing.assert_array_equal(log_mel, np.tile([1, 3, 3, math.nan, 4, math.nan], (2, 1)))
-    assert f0.tolist() == [100, 300, 300, 0, 400, 0]
-
-
 @pytest.fixture
 def three() -> list[Result]:
     first = {"wer": 1.0, "n_words": 1, "cer": 0.5, "n_chars": 2, "mcd_db": 2.0, "f0_rmse_cents": 50.0}
@@ -139,17 +126,6 @@ def test_error_rates_are_those_of_the_whole_list_and_others_means_of_what_is_the
     assert means["f0_rmse_cents"] == 50.0  # b.wav has no frames that are voiced in both
     assert means["real_time_factor"] == pytest.approx(1.5 / 4)
     assert Summary.of([]).averages[""]["mcd_db"] is None and averages["recording"]["mcd_db"] == 0.25
-
-
-def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three):
-    three[2].beside.clear()
-    save_results(tmp_path / "r.json", three, Summary.of(three), n_listed=10, settings={"list": "x"})
-    found = json.loads((tmp_path / "r.json").read_text(), parse_constant=pytest.fail)
-    first, second, third = found["utterances"]
-    assert (first["wer"], first["f0_rmse_cents"]) == (1.0, 50.0)
-    assert second["f0_rmse_cents"] is None and third["real_time_factor"] is None and third["error"] == "c: broken"
-    assert found["settings"] == {"list": "x"} and found["averages"]["mcd_db"] == 3.0
-    assert found["extent"] == {"n_done": 3, "n_listed": 10, "stopped": True}
 
 
 def test_a_journal_gives_back_the_latest_results_without_a_line_that_is_broken(tmp_path, three):

@@ -306,15 +306,6 @@ def test_folders_below_wavs_are_mirrored_and_speakers_are_passed_on(tmp_path: Pa
     assert (tmp_path / "mels" / "ann" / "audio.json").is_file()
 
 
-def test_options_are_stored_with_the_mels_and_shape_them(tmp_path: Path, extract):
-    make_corpus(tmp_path, 1)
-    options = ("--extract_mels", "--n_mel_channels", "40", "--hop_length=512", "--peak-norm", "--framing", "aligned")
-    assert extract(tmp_path, *options)[0] == 0
-    config = from_plain(AudioConfig, json.loads((tmp_path / "mels" / "audio.json").read_text()), where="audio.json")
-    assert config == AudioConfig(n_mels=40, hop_length=512, peak=32767 / 32768, framing="aligned")
-    assert load(tmp_path / "mels", "c000").shape == (40, RATE // 512)
-
-
 @pytest.mark.parametrize("method", ESTIMATORS)
 def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(method: str, tmp_path: Path, extract):
     make_corpus(tmp_path, 2, seconds=0.5)

@@ -220,21 +220,3 @@ def test_validation_tells_how_good_the_alignment_is():
     torch.testing.assert_close(terms["attention_diagonality"].total, own.sum(), atol=1e-4, rtol=1e-4)
     assert own.abs().max() < 0.5 < diagonality(attention, *lengths).min()
     assert terms["attention_diagonality"].count == 2
-
-
-def test_examples_show_the_alignment_and_pitch_and_energy_of_frames():
-    network, batch = small(), recordings((9, 23, 4), (40, 90, 5))
-    batch.pitch_frames[:, :20] = 0  # unvoiced
-    with torch.no_grad():
-        examples = objective().examples({"fastpitch": network}, batch)
-        out = network.teacher_forced(batch)
-    assert len(examples) == 2
-    first = examples[0]
-    torch.testing.assert_close(first.alignment.sum(1), torch.ones(40))
-    assert torch.equal(first.durations, out.target_durations[0, :9])
-    frames = torch.repeat_interleave(torch.arange(9), first.durations)
-    assert torch.equal(first.curves["energy"]["target"], out.target_energy[0, frames])
-    voiced = out.target_pitch[0, frames] != 0
-    hertz = network.pitch_in_hz(out.target_pitch, None)[0, frames]
-    torch.testing.assert_close(first.pitch["target"], hertz * voiced)
-    assert torch.equal(first.pitch["predicted"] != 0, voiced) and not voiced.all()

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 from golden_files import matching
-from shell import ROOT, run_bash
 from tiny import TINY_OPTIONS
 from training_setup import set_up
 
@@ -17,7 +16,6 @@ from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
-from common.files import read_json
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
@@ -248,19 +246,3 @@ def test_speakers_are_the_names_of_the_column(values: list[str], n_speakers: int
     entries = [FilelistEntry({"wav": "a.wav", "text": "t", "speaker": value}, "list.txt:1") for value in values]
     entries = entries or [FilelistEntry({"wav": "a.wav", "text": "t"}, "list.txt:1")]
     assert speaker_names(entries, n_speakers, known=known) == names
-
-
-def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_path: Path):
-    dataset = tmp_path / "my_voice"
-    dataset.mkdir()
-    (dataset / "wavs").symlink_to(corpus / "wavs" / "low")
-    rows = [f"EM-{number:04d}|{text}|{text}" for number, text in enumerate(SENTENCES, start=1)]
-    (dataset / "metadata.csv").write_text("\n".join(rows) + "\n")
-    settings = {"OUTPUT_DIR": str(tmp_path / "out"), "NUM_GPUS": "0", "BS": "4", "N_VAL": "1", "EPOCHS": "1"}
-    result = run_bash(ROOT / "scripts/finetune_voice.sh", voice, dataset, "--seed", "3", **settings)
-    assert result.returncode == 0, result.stderr
-    tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
-    assert tuned.text.speakers == ("high", "low", "my_voice")
-    for name in ("before", "after"):
-        report = read_json(tmp_path / "out" / "evaluation" / name / "evaluation.json")
-        assert len(report["utterances"]) == 1

@@ -32,15 +32,6 @@ def test_no_band_ends_above_half_the_sampling_rate(tmp_path: Path, model: str, w
         set_up(*argv)
 
 
-@pytest.mark.parametrize(
-    ("model", "option"), [("FastPitch", "--in-fft-conv1d-kernel-size"), ("Tacotron2", "--postnet-kernel-size")]
-)
-def test_an_even_kernel_is_refused_by_the_parser(model: str, option: str, capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit):
-        parser_of(f"train -m {model}").parse_args([option, "4"])
-    assert f"argument {option}: 4: expected an odd number" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["rate", "pitch", "volume"])
 def test_a_control_has_one_range_in_options_requests_and_ssml(name: str, capsys: pytest.CaptureFixture[str]):
     field = {"rate": "speed"}.get(name, name)

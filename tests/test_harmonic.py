@@ -16,8 +16,8 @@ import torch
 from test_export import VOICE, network
 from test_streaming import error_of
 from tiny_harmonic import AUDIO, harmonic_objective, options, parts, save_harmonic, small_network, speech_mel, voice_of
-from tiny_models import HARMONIC, logged, without_samples
-from tiny_vocoder import TINY, TINY_DISCRIMINATORS, make_recordings
+from tiny_models import logged, without_samples
+from tiny_vocoder import TINY, make_recordings
 from torch import Tensor
 
 import inference
@@ -26,10 +26,9 @@ from common.audio.mel import MelExtractor
 from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.audio.wav import load_wav, save_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
 from common.data.recordings import SILENCE
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import InputError, OptionError
 from common.nn.discriminators import build_discriminators
 from common.synthesis.vocoder import NetworkVocoder
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
@@ -172,20 +171,6 @@ def test_the_segment_of_a_part_lies_in_its_recording_and_zeros_follow_its_end(da
     assert short.voicing[0, :3].all() and not short.voicing[0, 30:].any()
 
 
-def test_validation_reads_complete_recordings_with_their_pitch(dataset: HarmonicDataset, tmp_path: Path):
-    item = dataset[0]
-    assert torch.equal(item.audio[0], load_wav(tmp_path / "wavs" / "glide.wav", sampling_rate=RATE))
-    assert item.pitch[0, 5:-5].diff().min() > 0 and item.voicing[0, 5:-5].all()
-    batch = dataset.collate([dataset[0], dataset[1]])
-    assert batch.audio.shape == (2, 2 * RATE) and batch.n_samples == (2 * RATE, RATE // 8)
-    terms = harmonic_objective().evaluate({"harmonic": small_network()}, batch)
-    alone = harmonic_objective().evaluate({"harmonic": small_network()}, dataset[1])
-    both = harmonic_objective().evaluate({"harmonic": small_network()}, dataset[0])
-    for name, term in terms.items():
-        torch.testing.assert_close(term.total, alone[name].total + both[name].total, rtol=1e-4, atol=1e-4)
-        assert float(term.count) == float(alone[name].count + both[name].count)
-
-
 @pytest.fixture
 def stored_mels(dataset: HarmonicDataset, tmp_path: Path) -> Path:
     """A folder with the mel of each of the recordings, as extraction stores them."""
@@ -309,9 +294,6 @@ def test_what_cannot_be_trained_on_is_refused(dataset: HarmonicDataset, tmp_path
         train.main([*TRAINING, "-o", str(tmp_path / "o"), "-d", str(tmp_path), *lists, "--segment-frames", "7"])
 
 
-SWITCH = ["--adversarial", *TINY_DISCRIMINATORS]
-
-
 def networks() -> Networks:
     """A small vocoder and tiny discriminators of HiFi-GAN."""
     return {"harmonic": small_network().train(), **build_discriminators(TINY)}
@@ -347,23 +329,6 @@ def test_the_discriminators_teach_the_filter_and_not_the_pitch_network():
     (sums["adversarial_loss"] + sums["feature_loss"]).backward()
     assert all(parameter.grad is None for parameter in made["harmonic"].pitch.parameters())
     assert all(parameter.grad.abs().max() > 0 for parameter in made["harmonic"].filter.parameters())
-
-
-def test_a_training_without_them_continues_with_new_discriminators(corpora: Path, tmp_path: Path):
-    with without_samples():
-        assert HARMONIC.train(corpora, tmp_path, "--epochs", "1") == 0
-        plain = load_checkpoint(HARMONIC.checkpoint(tmp_path, 1))
-        assert list(plain.networks) == ["harmonic"] and logged(tmp_path, "train_d_loss") == []
-        assert HARMONIC.train(corpora, tmp_path, "--epochs", "2", "--resume", *SWITCH) == 0
-    checkpoint = load_checkpoint(HARMONIC.checkpoint(tmp_path, 2))
-    assert list(checkpoint.networks) == ["harmonic", "mpd", "msd"] and list(checkpoint.ema) == ["harmonic"]
-    assert checkpoint.training["iteration"] == 2 * plain.training["iteration"]
-    steps = {int(state["step"]) for state in checkpoint.training["optimizers"]["harmonic"]["states"].values()}
-    assert steps == {checkpoint.training["iteration"]}
-    with pytest.raises(CheckpointError, match=r"its optimizers are of .*discriminator.*; give the run's options"):
-        HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume")
-    with pytest.raises(CheckpointError, match=r"does not fit: discriminators.mpd_periods: \[2, 3\] .*, \[2, 5\] "):
-        HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume", "--adversarial", "--mpd-periods", "2", "5")
 
 
 N_FRAMES = 100
@@ -410,9 +375,6 @@ def test_pitch_that_does_not_fit_is_refused(speak: Callable[..., Tensor]):
             speak(pitch=pitch)
 
 
-TEXT = "one word after the other, and then more of them, until pieces are needed."
-
-
 def save_vocoder(path: Path, audio: AudioConfig) -> Path:
     """A small vocoder's checkpoint, whose noise is faint."""
     network = small_network(audio)
@@ -432,13 +394,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, kind in (("voice", "onnx"), ("harmonic", "onnx"), ("harmonic", "safetensors")):
         checkpoint_tools.export([str(made / f"{name}.pt"), "--format", kind])
     return made
-
-
-def speak_text(folder: Path, vocoder: str, output: Path, *words: str) -> np.ndarray:
-    """The sound of `inference.py`."""
-    models = ["--fastpitch", str(folder / "voice.pt"), "--harmonic", str(folder / vocoder)]
-    assert inference.main([*models, "--text", TEXT, "-o", str(output), *words]) == 0
-    return soundfile.read(output)[0]
 
 
 @pytest.mark.parametrize(
@@ -464,12 +419,3 @@ def test_an_utterance_is_the_same_in_any_batch(folder: Path):
         alone = made.infer(mel[:1, :, :length].contiguous())[0]
         torch.testing.assert_close(wave[: len(alone)], alone, atol=1e-4, rtol=0)
         assert (wave[len(alone) :] == 0).all()
-
-
-@pytest.mark.parametrize("suffix", ["onnx", "safetensors"])
-def test_inference_speaks_with_a_file_as_with_the_checkpoint(folder: Path, tmp_path: Path, suffix: str):
-    sounds = [
-        speak_text(folder, f"harmonic.{kind}", tmp_path / f"{kind}.wav", "--seed", "7") for kind in ("pt", suffix)
-    ]
-    assert np.abs(sounds[0]).max() > 0.01
-    np.testing.assert_allclose(sounds[1], sounds[0], atol=1e-3)
