@@ -35,22 +35,6 @@ def test_paths_start_from_the_callers_folder(tmp_path: Path):
     assert words[words.index("--fastpitch") + 1] == "mine.pt"
 
 
-def test_a_module_runs_from_another_folder(tmp_path: Path):
-    (tmp_path / "my voice/wavs").mkdir(parents=True)
-    environment = environment_of(DATASET_PATH="my voice", NAME="my", FEATURES="false")
-    command = ["bash", str(ROOT / "scripts/prepare_dataset.sh")]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 1 and "my voice/wavs: no recordings" in done.stderr
-
-
-def test_idle_threads_sleep_soon_in_every_command():
-    for run in ("common.cli.run(lambda: print(os.environ['GOMP_SPINCOUNT']))",):
-        done = subprocess.run(
-            [sys.executable, "-c", f"import os, common.cli; {run}"], cwd=ROOT, capture_output=True, text=True
-        )
-        assert done.stdout == "1000\n"
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_each_subcommand_is_that_of_its_function_without_pytorch(name: str, capsys: pytest.CaptureFixture):
     with pytest.raises(SystemExit, match="0"):

@@ -257,19 +257,6 @@ def test_an_aligner_compares_the_transcripts_that_training_would_take(tmp_path: 
     assert status == 2 and "no aligner; give a FastPitch with a learned alignment" in err
 
 
-@pytest.mark.parametrize(("worst", "is_found"), [(4.0, True), (0.0, False)])
-def test_a_transcript_that_fits_much_worse_than_the_others_is_a_finding(tmp_path, report, monkeypatch, worst, is_found):
-    def with_misfits(clips, refused, **_):
-        values = [1.0 + 0.01 * index for index in range(len(clips))]
-        values[3] = worst
-        return [replace(clip, figures={**clip.figures, "misfit": one}) for clip, one in zip(clips, values)]
-
-    monkeypatch.setattr("common.data_report.run.with_misfits", with_misfits)
-    write_list(tmp_path, clean_corpus(tmp_path))
-    report(tmp_path, "--report-checkpoint", "any.pt")
-    assert found(tmp_path) == ({("misfit", "wavs/c03.wav")} if is_found else set())
-
-
 def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tmp_path: Path, report):
     source = shared_data / "LJSpeech-sample"
     (tmp_path / "wavs").symlink_to(source / "wavs")

@@ -87,16 +87,6 @@ def test_a_speaker_of_a_single_clip_is_trained_on_it(tmp_path: Path, monkeypatch
         assert val.count("\n") == found and not {*train.splitlines()} & {*val.splitlines()}
 
 
-def test_long_clips_are_named_with_the_command_that_cuts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    corpus = make_corpus(tmp_path / "corpus", clips=5)
-    for name, seconds in (("c00", 20.1), ("c01", 9), ("c02", 301), ("c03", 62), ("c04", 30)):
-        soundfile.write(corpus / "wavs" / f"{name}.wav", np.zeros(int(8000 * seconds)), 8000)
-    make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--n-val", "1", "--n-test", "0")
-    named = "wavs/c02.wav (301 s), wavs/c03.wav (62 s), wavs/c04.wav (30 s) and 1 more"
-    err = capsys.readouterr().err
-    assert f"note: {corpus}: clips longer than 20 s: {named}; run bash scripts/import_recordings.sh " in err
-
-
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [

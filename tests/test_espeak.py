@@ -103,17 +103,6 @@ def test_a_text_at_which_the_library_crashes_is_one_line_and_the_next_one_is_rea
         assert front_end.encode("Go on.") == wanted
 
 
-def test_an_interrupt_leaves_no_answer_for_the_next_text(monkeypatch):
-    def interrupt(answer):
-        raise KeyboardInterrupt
-
-    wanted = transcribe("Go on.", language="en-us")
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(espeak.json, "loads", interrupt)
-        transcribe("Stop.", language="en-us")
-    assert transcribe("Go on.", language="en-us") == wanted
-
-
 def test_a_forked_process_has_a_library_of_its_own():
     mine = transcribe("Go on.", language="en-us")
     with multiprocessing.get_context("fork").Pool(2) as pool:

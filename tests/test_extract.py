@@ -223,25 +223,6 @@ def test_intervals_can_be_the_transcripts_characters(tmp_path: Path, extract):
     assert "TextGrid/c001.TextGrid: 6 intervals, the transcript has 5 characters" in out
 
 
-def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
-    make_corpus(tmp_path, 2)
-    options = (*ALL, "--trim-silence", "0", "--output-meta-file", tmp_path / "a.meta")
-    assert extract(tmp_path, *options)[0] == 0
-    grid = tmp_path / "TextGrid" / "c001.TextGrid"
-    grid.write_text(grid.read_text().replace('"OW1"', '"spn"'))  # same boundaries: only the list changes
-    first = load(tmp_path / "durations", "c001")
-    status, out, _ = extract(tmp_path, *options, "--resume")
-    assert status == 0 and re.search(r"^warning: .* 1 utterances \(1 spn\).* wavs/c001\.wav;", out, re.MULTILINE)
-    assert (tmp_path / "a.meta").read_text().splitlines()[1].endswith("|HH AH0 L spn")
-    write_textgrid(grid, 1.1, bend=1.5)  # as many phones, other boundaries
-    assert extract(tmp_path, *options, "--resume")[0] == 0
-    assert len(load(tmp_path / "durations", "c001")) == len(first)
-    assert not torch.equal(load(tmp_path / "durations", "c001"), first)
-    resumed = features(tmp_path)
-    assert extract(tmp_path, *options)[0] == 0
-    assert features(tmp_path) == resumed
-
-
 def test_features_of_other_settings_are_never_mixed(tmp_path: Path, extract):
     make_corpus(tmp_path, 1)
     assert extract(tmp_path, *ALL)[0] == 0

@@ -7,7 +7,6 @@ import pytest
 import torch
 from golden_files import matching
 from tiny import TINY_OPTIONS
-from training_setup import set_up
 
 import inference
 import train
@@ -24,7 +23,6 @@ from fastpitch.config import ModelConfig
 from fastpitch.data_function import speaker_names
 from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
-from fastpitch.training_setup import model_config
 from scripts.datasets.embedded_corpus import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
@@ -57,15 +55,6 @@ def voice(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("voice")
     assert run_train(corpus, output, "--epochs", "2", *ENERGY) == 0
     return output / "FastPitch_checkpoint_2.pt"
-
-
-def test_resuming_keeps_whether_speakers_share_their_statistics(corpus: Path):
-    files = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
-    setup = set_up("-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment")
-    assert model_config(setup.options, setup.audio, setup.text, base=None).pitch_statistics_per_speaker
-    published = ModelConfig(n_speakers=2, learned_alignment=True)
-    shared = model_config(setup.options, setup.audio, setup.text, base=published)
-    assert not shared.pitch_statistics_per_speaker
 
 
 def test_adversarial_training_begins_with_a_plain_voice_and_resumes_exactly(corpus: Path, voice: Path, tmp_path: Path):
@@ -172,21 +161,6 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
     assert not state["speaker_emb.weight"].any()
     assert any("2 speakers start from zeros" in line for line in lines)
     assert any(line.startswith("attention is not in ") for line in lines)
-
-
-@pytest.mark.parametrize("nearest", [0, 1])
-def test_a_new_speaker_starts_from_the_known_one_who_fits_best(corpus: Path, voice: Path, tmp_path: Path, nearest: int):
-    held = load_checkpoint(voice)
-    state = held.networks["fastpitch"]
-    state["speaker_emb.weight"][1 - nearest] += 100.0  # says nothing that is speech
-    save_checkpoint(tmp_path / "voice.pt", replace(held, ema=None))
-    lines = (corpus / "train.txt").read_text().splitlines(True)
-    (corpus / "new.txt").write_text("".join(lines).replace("|low", "|dora").replace("|high", "|emil"))
-    words = ("--from-checkpoint", str(tmp_path / "voice.pt"), "--epochs", "1", "-lr", "1e-12")
-    assert run_train(corpus, tmp_path / "out", *words, lists=("new.txt", "new.txt")) == 0
-    tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").networks["fastpitch"]["speaker_emb.weight"]
-    for new in (2, 3):
-        torch.testing.assert_close(tuned[new], state["speaker_emb.weight"][nearest], atol=1e-4, rtol=0)
 
 
 def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new_training(

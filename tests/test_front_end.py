@@ -19,7 +19,7 @@ from common.text.lexicon import read_lexicon
 from common.text.phone_alphabets import phones_for_voice
 from common.text.ssml import Span
 from common.text.symbols import canonical_phone
-from common.text.words import EncodedText, align
+from common.text.words import EncodedText
 
 GERMAN = "Der schöne Hund (groß) läuft: nein! Pferd, Zeit… „Ja“."
 CODE_POINTS = FRONT_ENDS["code points"]
@@ -275,19 +275,3 @@ def test_phones_of_a_span_are_what_the_voice_reads(kind: str, alphabet: str, wri
 def test_phones_that_a_voice_does_not_read_are_named(kind: str, phones: str, alphabet: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         TextFrontEnd(FRONT_ENDS[kind]).encode_words([Span(phones, alphabet=alphabet)], where="list.txt:2")
-
-
-@pytest.mark.parametrize(
-    ("alone", "said", "owners"),
-    [
-        ("of|the|cat", "ofthe cat", [(0, 1), (2, 2)]),
-        ("five pounds|million|today", "five million pounds today", [(0, 0), (1, 1), (1, 1), (2, 2)]),
-        ("one||six", "one to six", [(0, 0), (1, 1), (2, 2)]),
-        ("alpha|beta|gamma", "alpha gamma", [(0, 1), (2, 2)]),
-        ("one", "a b c d e f g h i j k l m n o p", [(0, 0)] * 16),
-        ("", "a b", [(0, 0)] * 2),
-        ("one|two", "", []),
-    ],
-)
-def test_what_is_said_belongs_to_words_in_order(alone: str, said: str, owners: list[tuple[int, int]]) -> None:
-    assert align([word.split() for word in alone.split("|")], said.split()) == owners

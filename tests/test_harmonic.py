@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +13,8 @@ import soundfile
 import tiny_voice
 import torch
 from test_export import VOICE, network
-from test_streaming import error_of
 from tiny_harmonic import AUDIO, harmonic_objective, options, parts, save_harmonic, small_network, speech_mel, voice_of
-from tiny_models import logged, without_samples
-from tiny_vocoder import TINY, make_recordings
+from tiny_vocoder import TINY
 from torch import Tensor
 
 import inference
@@ -30,13 +27,10 @@ from common.config import AudioConfig, to_plain
 from common.data.recordings import SILENCE
 from common.errors import InputError, OptionError
 from common.nn.discriminators import build_discriminators
-from common.synthesis.vocoder import NetworkVocoder
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.objective import Networks
-from harmonic.arg_parser import InferenceOptions
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance
-from harmonic.model import HarmonicVocoder
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 from scripts import checkpoint_tools
 
@@ -110,25 +104,6 @@ def test_corrections_bring_the_mel_near_the_wanted_one(audio: AudioConfig):
     assert errors[0] > 2 * errors[1] and errors[1] > errors[2]
 
 
-def vocoder_of(network: HarmonicVocoder, audio: AudioConfig) -> NetworkVocoder:
-    settings = network.settings(InferenceOptions(), seed=3, where=None)
-    return NetworkVocoder(network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings)
-
-
-@pytest.mark.parametrize("audio", [AUDIO, ALIGNED, ODD], ids=["centered", "aligned", "odd hop"])
-def test_pieces_are_the_whole(audio: AudioConfig):
-    mel = speech_mel(300, audio)[0]
-    for n_frames in (1, 9, 60, 300):
-        assert error_of(vocoder_of(small_network(audio), audio), mel[:, :n_frames]) < 1e-5
-
-
-def test_pitch_is_found_in_float32_even_under_autocast():
-    network, mel = small_network(), speech_mel(40)
-    with torch.autocast("cpu", torch.bfloat16):
-        track = network.track(mel)
-    assert torch.equal(track, network.track(mel))
-
-
 RATE = 22050  # Hz
 SOUND_WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0}
 TRAINING = "-m Harmonic --channels 8 --layers 1 --pitch-channels 8 --segment-frames 16 -bs 4".split()
@@ -160,15 +135,6 @@ def test_the_pitch_of_a_part_is_that_of_its_sound_at_any_speed(dataset: Harmonic
         both = (found > 0) & (item.voicing[0] > 0)
         assert both[:16].all()
         assert (1200 * (found[both] / item.pitch[0, both]).log2()).abs().median() < 5
-
-
-def test_the_segment_of_a_part_lies_in_its_recording_and_zeros_follow_its_end(dataset: HarmonicDataset):
-    for epoch in range(1, 30):
-        item = dataset.draw(0, epoch=epoch)
-        assert item.audio[0, : item.noise.size(2)].abs().unfold(0, 2000, 2000).amax(1).min() > 0.05
-    short = dataset.draw(1, epoch=1)
-    assert short.audio[0, : RATE // 20].abs().max() > 0.05 and (short.audio[0, RATE // 4 :] == 0).all()
-    assert short.voicing[0, :3].all() and not short.voicing[0, 30:].any()
 
 
 @pytest.fixture
@@ -232,20 +198,6 @@ def test_the_spectral_distance_is_zero_of_the_same_sound_and_that_of_its_paper_e
     torch.testing.assert_close(distance[0], expected, rtol=1e-4, atol=0)
 
 
-def test_noise_of_a_recordings_strength_costs_less_than_weaker_noise():
-    generator = torch.Generator().manual_seed(0)
-    recorded, first, second = 0.1 * torch.randn(3, 8, 8192, generator=generator)
-    objective = harmonic_objective()
-    losses = [objective.sound_sums(recorded, gain * first, gain * second) for gain in (0.7, 0.9, 1.0, 1.1)]
-    costs = [float(sum(weight * one[name] for name, weight in SOUND_WEIGHTS.items())) for one in losses]
-    assert costs[0] > costs[1] and costs[2] < costs[3]
-    alone = objective.sound_sums(recorded, first)
-    twice = objective.sound_sums(recorded, first, first)
-    for name, value in alone.items():
-        torch.testing.assert_close(twice[name], value)
-        assert losses[2][name] < value
-
-
 def test_silence_has_finite_losses_and_gradients(tmp_path: Path):
     save(tmp_path / "wavs" / "silence.wav", torch.zeros(RATE))
     (tmp_path / "list.txt").write_text("wavs/silence.wav\n")
@@ -268,17 +220,6 @@ def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
     (sums["pitch_loss"] + sums["voicing_loss"]).backward()
     assert all(torch.equal(old, one.grad) for old, one in zip(before, network.filter.parameters()))
     assert all(parameter.grad.abs().max() > 0 for parameter in network.pitch.parameters())
-
-
-def test_a_network_learns_pitch_and_sound_of_a_few_recordings(tmp_path: Path):
-    corpus = make_recordings(tmp_path / "corpus", count=12)
-    lists = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
-    words = [*TRAINING, "-o", str(tmp_path / "out"), "-d", str(corpus), *lists, "--epochs", "30", "-lr", "5e-3"]
-    with without_samples():
-        assert train.main([*words, "--validation-interval", "29"]) == 0
-    losses = logged(tmp_path / "out", "avg_train_loss")
-    assert losses[-1] < 0.85 * losses[0]
-    assert logged(tmp_path / "out", "val_pitch_error")[-1] < 400  # cents; of new weights they are some 1,500
 
 
 def test_what_cannot_be_trained_on_is_refused(dataset: HarmonicDataset, tmp_path: Path):
@@ -408,14 +349,3 @@ def test_short_and_long_mels_sound_as_in_pytorch(tmp_path: Path, audio: AudioCon
         waves = [one.infer(mel[:, :, -n_frames:].contiguous(), seed=5) for one in (expected, made)]
         assert waves[0].shape == (1, n_frames * audio.hop_length) and waves[0].abs().max() > 1e-3
         torch.testing.assert_close(waves[1], waves[0], atol=1e-3, rtol=0)
-
-
-def test_an_utterance_is_the_same_in_any_batch(folder: Path):
-    made, expected = network(folder / "harmonic.onnx"), network(folder / "harmonic.pt")
-    mel, lengths = speech_mel(40, tiny_voice.AUDIO).expand(3, -1, -1), torch.tensor([40, 1, 17])
-    together = made.infer(mel, lengths)
-    torch.testing.assert_close(together, expected.infer(mel, lengths), atol=1e-4, rtol=0)
-    for wave, length in zip(together, lengths):
-        alone = made.infer(mel[:1, :, :length].contiguous())[0]
-        torch.testing.assert_close(wave[: len(alone)], alone, atol=1e-4, rtol=0)
-        assert (wave[len(alone) :] == 0).all()
