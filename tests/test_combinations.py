@@ -16,7 +16,6 @@ import inference
 from common.audio.mel import griffin_lim
 from common.audio.wav import load_wav
 from common.config import AudioConfig
-from common.errors import OptionError
 from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
@@ -149,33 +148,3 @@ def test_every_combination_speaks(speak: Speak, networks: dict[str, nn.Module], 
         assert len(wave) == mel.size(1) * AUDIO.hop_length
         torch.testing.assert_close(wave, wave_truth(vocoder, networks, mel), rtol=0, atol=2 * ONE_STEP)
         assert wave.std() > 3e-4
-
-
-def test_a_phrase_that_the_voice_does_not_end_is_named_and_changes_nothing_for_the_others(speak: Speak, capsys):
-    status, together = speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "3", "--repeats", "2")
-    out, err = capsys.readouterr()
-    (warning,) = [line for line in err.splitlines() if line.startswith("warning")]
-    assert f"list.txt:2 (audio_0002.wav): the voice did not end it; cut after {FRAMES} frames" in warning
-    assert "1 of 3 phrases were cut" in out and status == 0
-    lengths = [mel.size(1) for mel, _ in together]
-    assert lengths[1] == FRAMES and max(lengths[0], lengths[2]) < FRAMES
-    for mel, alone in zip(together, speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "1")[1]):
-        torch.testing.assert_close(mel[0], alone[0], rtol=0, atol=1e-5)
-
-
-def test_waveglow_obeys_its_options_and_the_seed(
-    speak: Speak, networks: dict[str, nn.Module], monkeypatch: pytest.MonkeyPatch
-):
-    compiled = []
-    monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(function) or function)
-    _, usual = speak("FastPitch", "WaveGlow")
-    for options, settings in (("--sigma-infer 0.4", {"sigma": 0.4}), ("--seed 5", {"seed": 5})):
-        for (mel, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", *options.split())[1], usual):
-            expected = wave_truth("WaveGlow", networks, mel, **settings)
-            torch.testing.assert_close(wave, expected, rtol=0, atol=2 * ONE_STEP)
-            assert (wave - other).abs().max() > 0.01
-    for (_, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", "--wn-channels", "8", "--compile")[1], usual):
-        torch.testing.assert_close(wave, other, rtol=0, atol=2 * ONE_STEP)
-    with pytest.raises(OptionError, match=r"WaveGlow_checkpoint_1.pt has 8"):
-        speak("FastPitch", "WaveGlow", "--wn-channels", "512")
-    assert len(compiled) == 2, "generator and vocoder"

@@ -259,22 +259,6 @@ def test_a_validation_list_is_normalized_by_the_training_lists_statistics(tmp_pa
         assert features(tmp_path)[f"pitch_char/{name}.pt"] == together[f"pitch_char/{name}.pt"]
 
 
-def test_durations_on_the_disk_serve_pitch(tmp_path: Path, extract):
-    make_corpus(tmp_path, 2)
-    assert extract(tmp_path, *ALL)[0] == 0
-    wanted = features(tmp_path)
-    shutil.rmtree(tmp_path / "pitch_char")
-    shutil.rmtree(tmp_path / "pitch_char_hz")
-    assert extract(tmp_path, "--extract-pitch-char", "--output-meta-file", tmp_path / "meta.txt")[0] == 0
-    assert features(tmp_path) == wanted
-    assert (tmp_path / "meta.txt").read_text().startswith("durations/c000.pt|pitch_char/c000.pt|Hello number c000.\n")
-    torch.save(torch.tensor([40, 40]), tmp_path / "durations" / "c000.pt")
-    (tmp_path / "durations" / "c001.pt").unlink()
-    status, out, _ = extract(tmp_path, "--extract-pitch-char")
-    assert status == 1
-    assert "durations/c000.pt: 80 frames in all, but the recording" in out and "durations/c001.pt: no such file" in out
-
-
 def test_folders_below_wavs_are_mirrored_and_speakers_are_passed_on(tmp_path: Path, extract):
     lines = [add_clip(tmp_path, name, 1.0, low=low) for name, low in (("ann/a.1", 100), ("bob/a.1", 150))]
     text = "".join(f"{line.rstrip()}|{speaker}\n" for speaker, line in enumerate(lines))

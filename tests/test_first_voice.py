@@ -46,16 +46,6 @@ def test_a_size_stands_for_network_batch_and_schedule_each_of_which_can_be_set()
     assert training_options(dry_run("scripts/train.sh", SIZE="small", MODEL="FastPitch")[0]).size == "small"
 
 
-def test_a_name_is_the_folder_of_lists_and_results_and_without_one_results_are_in_output():
-    for name, folder in (("anna", "output/anna"), ("", "output")):
-        args = training_options(dry_run("scripts/train.sh", NAME=name, MODEL="FastPitch", LEARNED_ALIGNMENT="true")[0])
-        assert args.output == Path(folder) and f"/{name or 'ljs'}_audio_text" in str(args.training_files[0])
-        assert f"{folder}/FastPitch_checkpoint_NEWEST.pt" in dry_run("scripts/serve.sh", NAME=name)[0]
-        (words,) = dry_run("scripts/finetune_vocoder.sh", NAME=name, HIFIGAN="h.pt")
-        assert training_options(words).output == Path(folder, "fine_tune")
-    assert training_options(dry_run("scripts/finetune_voice.sh", "c", NAME="anna")[1]).output == Path("output/anna")
-
-
 def test_a_voice_is_called_by_its_name_not_by_its_checkpoint():
     trained = ("anna/FastPitch_checkpoint_25_iter105.pt", "anna/FastPitch_inference_best.pt", "anna.pt", "anna/anna.pt")
     assert {voice_name(Path("output", name)) for name in trained} == {"anna"}

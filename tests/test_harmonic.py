@@ -34,7 +34,6 @@ from harmonic.loss_function import magnitudes, stft_distance
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 from scripts import checkpoint_tools
 
-CPU = torch.device("cpu")
 ALIGNED = AudioConfig(framing="aligned")
 ODD = AudioConfig(sampling_rate=16000, hop_length=200, win_length=800, n_mels=40)
 
