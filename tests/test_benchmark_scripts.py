@@ -12,9 +12,6 @@ from common.audio.wav import save_wav
 from common.errors import InputError, OptionError
 from common.evaluation import judges
 from common.logger import Logger
-from common.registry import get_model
-from common.text.config import TextConfig
-from common.text.front_end import TextFrontEnd
 from scripts.benchmarks import random_models, table, voices
 
 
@@ -36,17 +33,6 @@ def test_the_training_benchmark_runs_each_combination(tmp_path: Path):
     assert training_options(words).amp and training_options(words).compile
 
 
-@pytest.mark.parametrize("model", random_models.available_models())
-def test_noise_for_every_model_has_the_columns_of_its_lists(model: str, tmp_path: Path):
-    lengths = random_models.draw_lengths(model, 3, 16000, 0.1)
-    columns = random_models.COLUMNS.get(model, "wav").split()
-    random_models.make_corpus(tmp_path, lengths, columns, sampling_rate=16000)
-    lines = (tmp_path / "list.txt").read_text().splitlines()
-    assert len(set(lines)) == 3 and (tmp_path / "val.txt").read_text().splitlines() == lines[:2]
-    names = [field for field in lines[2].split("|") if field.endswith((".pt", ".wav"))]
-    assert names and all((tmp_path / name).is_file() for name in names)
-
-
 def test_the_table_has_the_last_figures_of_each_log(tmp_path: Path):
     for name, latency in (("one/nvlog.json", 0.6), ("fp32.json", 0.25)):
         logger = Logger(tmp_path / name, stdout=False)
@@ -57,16 +43,6 @@ def test_the_table_has_the_last_figures_of_each_log(tmp_path: Path):
     rows = table.rows([f"{tmp_path}/one/nvlog.json", f"{tmp_path}/fp32.json"])
     assert [list(row.values()) for row in rows] == [["one", "0.6", "1", "-"], ["fp32", "0.25", "1", "1.23457e+06"]]
     assert table.markdown(rows)[0] == "|run|avg_latency|90%_latency|avg_hifigan_frames/s|"
-
-
-def test_the_benchmark_of_jasper_pads_to_the_longest(tmp_path: Path):
-    variables = {"BATCH_SIZE_SEQ": "4", "MAX_DURATION_SEQ": "2", "AMP": "true", "OUTPUT_DIR": tmp_path}
-    (words,) = dry_run(
-        "scripts/inference_benchmark.sh", "--no-trim-silence", ITERATIONS="9", JASPER="j.pt", **variables
-    )
-    args = inference.build_recognition_parser(get_model("Jasper")).parse_args(words[2:])
-    assert (args.iterations, args.warmup_steps, args.max_duration, args.batch_size, args.amp) == (9, 2, 2.0, 4, True)
-    assert (args.pad_to_max_duration, args.trim_silence) == (True, False)
 
 
 def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
@@ -88,14 +64,6 @@ def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path,
         inference.main([*options, "--log-file", str(tmp_path / name), *precision])
     first, second = table.rows([str(tmp_path / "fp32"), str(tmp_path / "amp")])
     assert first.keys() == second.keys() >= {"run", "avg_hifigan_frames/s", "avg_hifigan_latency"}
-
-
-def test_texts_of_noise_are_spoken_as_they_are_written(tmp_path: Path):
-    lengths = random_models.draw_lengths("FastPitch", 200, 22050)
-    random_models.make_corpus(tmp_path, lengths, ["text"], sampling_rate=22050)
-    front_end = TextFrontEnd(TextConfig())
-    for text in (tmp_path / "list.txt").read_text().splitlines():
-        assert len(front_end.encode(text)) == len(text)
 
 
 def test_the_log_of_a_run_that_was_cut_short_is_named(tmp_path: Path):

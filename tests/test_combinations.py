@@ -1,187 +1,74 @@
-"""Every text-to-mel model speaks through every vocoder from one command line, with options of its own and no others."""
+"""Every text-to-mel model speaks through every vocoder from one command line."""
 
-import dataclasses
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiny_voice
 import torch
-from tiny_checkpoint import save_networks
-from tiny_tacotron2 import TINY as TACOTRON2, tiny_network as tiny_tacotron2
+from foreign import WAVEGLOW
+from tiny_checkpoint import build, save_networks
+from tiny_tacotron2 import speaking_network
 from tiny_waveglow import lively
-from torch import Tensor, nn
+from torch import Tensor
 
 import inference
 from common.audio.mel import griffin_lim
 from common.audio.wav import load_wav
-from common.config import AudioConfig
-from common.errors import OptionError
+from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.synthesis.utterances import Controls
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
-from fastpitch import model as fastpitch
-from hifigan import model as hifigan
-from tacotron2.model import Tacotron2
-from waveglow import model as waveglow
 
-AUDIO = AudioConfig(hop_length=64, n_mels=8)
-TEXT = TextConfig()
+AUDIO, TEXT = tiny_voice.AUDIO, TextConfig()
 TEXTS = ("Go on.", "A longer one, by far.", "Hm?")
-RATE = AUDIO.sampling_rate
-ONE_STEP = 1 / 32768  # of 16 bits
-FRAMES = 24  # at which an utterance of Tacotron 2 is cut, or its gate fires
-FASTPITCH = dataclasses.replace(tiny_voice.SMALL, n_mel_channels=8)
-HIFIGAN = hifigan.ModelConfig(
-    n_mel_channels=8,
-    upsample_rates=(8, 8),
-    upsample_kernel_sizes=(16, 16),
-    upsample_initial_channel=8,
-    resblock="2",
-    resblock_kernel_sizes=(3,),
-    resblock_dilation_sizes=((1, 2),),
-)
-WAVEGLOW = waveglow.ModelConfig(n_mel_channels=8, n_flows=4, n_early_every=2, wn_layers=2, wn_channels=8)
+SEED = 1234  # of inference.py
+TWO_STEPS = 2 / 32768  # of 16 bits
 
 
-def new_tacotron2() -> Tacotron2:
-    """A tiny voice of English that ends the first and the last of ``TEXTS`` itself, and never the second."""
-    network = tiny_tacotron2(seed=1, n_mel_channels=8, n_symbols=148, max_decoder_steps=FRAMES)
-    with torch.no_grad():
-        network.embedding.weight.mul_(10)
-        for parameter in network.decoder.parameters():
-            parameter.mul_(3)
-        network.decoder.gate_layer.linear_layer.bias.sub_(1.0)
-    return network
-
-
-def new_networks() -> dict[str, nn.Module]:
-    torch.manual_seed(0)
-    networks = {
-        "FastPitch": fastpitch.build_networks(FASTPITCH, AUDIO, TEXT)["fastpitch"],
-        "HiFi-GAN": hifigan.build_networks(HIFIGAN, AUDIO, None, inference=True)["generator"],
-        "WaveGlow": lively(waveglow.build_networks(WAVEGLOW, AUDIO, None)["waveglow"]),
-        "Tacotron2": new_tacotron2(),
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A checkpoint of each model, by the option that it is given with."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    tacotron2 = speaking_network(n_mel_channels=AUDIO.n_mels, n_symbols=TextFrontEnd(TEXT).n_symbols)
+    parts = {"tacotron2": tacotron2}
+    waveglow = lively(build("WaveGlow", WAVEGLOW, AUDIO)["waveglow"])
+    return {
+        "--fastpitch": tiny_voice.save_voice(folder / "f.pt", text=TEXT),
+        "--tacotron2": save_networks(folder / "t.pt", "Tacotron2", tacotron2.config, parts, audio=AUDIO, text=TEXT),
+        "--hifigan": tiny_voice.save_vocoder(folder / "h.pt"),
+        "--waveglow": save_networks(folder / "w.pt", "WaveGlow", WAVEGLOW, {"waveglow": waveglow}, audio=AUDIO),
     }
-    with torch.no_grad():
-        networks["FastPitch"].duration_predictor.fc.bias.fill_(1.0)
-        networks["FastPitch"].proj.bias.fill_(-4.0)
-    return {name: network.eval() for name, network in networks.items()}
 
 
-@pytest.fixture(scope="module")
-def networks() -> dict[str, nn.Module]:
-    return new_networks()
+def network(path: Path) -> Any:
+    return load_for_inference(open_checkpoint(path), device=torch.device("cpu"))[0]
 
 
-CONFIGS = {
-    "FastPitch": FASTPITCH,
-    "HiFi-GAN": HIFIGAN,
-    "WaveGlow": WAVEGLOW,
-    "Tacotron2": dataclasses.replace(TACOTRON2, n_mel_channels=8, n_symbols=148, max_decoder_steps=FRAMES),
-}
-NAMES = {"FastPitch": "fastpitch", "HiFi-GAN": "generator", "WaveGlow": "waveglow", "Tacotron2": "tacotron2"}
-OPTIONS = {"FastPitch": "--fastpitch", "HiFi-GAN": "--hifigan", "WaveGlow": "--waveglow", "Tacotron2": "--tacotron2"}
-
-
-def save_all(folder: Path, networks: dict[str, nn.Module]) -> dict[str, Path]:
-    """A checkpoint of each network, by model."""
-    paths = {name: folder / f"{name}_checkpoint_1.pt" for name in networks}
-    for name, network in networks.items():
-        text = TEXT if name in ("FastPitch", "Tacotron2") else None
-        save_networks(paths[name], name, CONFIGS[name], {NAMES[name]: network}, audio=AUDIO, text=text)
-    return paths
-
-
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory: pytest.TempPathFactory, networks: dict[str, nn.Module]) -> dict[str, Path]:
-    return save_all(tmp_path_factory.mktemp("checkpoints"), networks)
-
-
-Speak = Callable[..., tuple[int, list[tuple[Tensor, Tensor]]]]
-
-
-@pytest.fixture
-def speak(tmp_path: Path, checkpoints: dict[str, Path]) -> Speak:
-    """Run inference.py on ``TEXTS``: words are models and options; returns its status, and (mel, wave) of each text."""
-    (tmp_path / "list.txt").write_text("\n".join(TEXTS))
-
-    def call(*words: str) -> tuple[int, list[tuple[Tensor, Tensor]]]:
-        argv = f"-i {tmp_path}/list.txt -o {tmp_path}/out --save-mels --fade-out 0".split()
-        for word in words:
-            argv += [OPTIONS[word], str(checkpoints[word])] if word in OPTIONS else [word]
-        status = inference.main(argv)
-        names = sorted(path.stem for path in (tmp_path / "out").glob("*.wav"))
-        mels = [torch.load(tmp_path / f"out/mels/{name}.pt") for name in names]
-        return status, [
-            (mel, load_wav(tmp_path / f"out/{name}.wav", sampling_rate=RATE)) for mel, name in zip(mels, names)
-        ]
-
-    return call
-
-
-@torch.no_grad()
-def mel_truth(network: nn.Module, text: str) -> Tensor:
-    """The mel of an utterance alone, straight from the network."""
-    tokens = torch.tensor([TextFrontEnd(TEXT).encode(text)])
-    return network.infer(tokens, torch.tensor([tokens.size(1)]), Controls(seed=1234)).mel[0]
-
-
-@torch.no_grad()
-def wave_truth(vocoder: str | None, networks: dict[str, nn.Module], mel: Tensor, **settings) -> Tensor:
+def expected_wave(vocoder: Path | None, mel: Tensor) -> Tensor:
     """The sound of a mel alone, scaled down where it is too loud."""
     if vocoder is None:
-        wave = griffin_lim(mel, AUDIO, n_iter=3, seed=1234)
+        wave = griffin_lim(mel, AUDIO, n_iter=3, seed=SEED)
     else:
-        settings = {"seed": 1234, "sigma": 0.9} | settings if vocoder == "WaveGlow" else {}
-        wave = networks[vocoder].infer(mel[None], None, **settings)[0]
+        settings = {"seed": SEED, "sigma": 0.9} if vocoder.stem == "w" else {}
+        wave = network(vocoder).infer(mel[None], None, **settings)[0]
     return wave / max(1.0, float(wave.abs().max()))
 
 
-@pytest.mark.parametrize("vocoder", ["HiFi-GAN", "WaveGlow", None])
-@pytest.mark.parametrize("generator", ["FastPitch", "Tacotron2"])
-def test_every_combination_speaks(speak: Speak, networks: dict[str, nn.Module], generator: str, vocoder: str | None):
-    options = ("--griffin-lim-iters", "3") if vocoder is None else (vocoder,)
-    status, spoken = speak(generator, *options)
-    assert len(spoken) == len(TEXTS) and status == 0
-    for text, (mel, wave) in zip(TEXTS, spoken):
-        torch.testing.assert_close(mel, mel_truth(networks[generator], text), rtol=0, atol=1e-5)
-        assert len(wave) == mel.size(1) * AUDIO.hop_length
-        torch.testing.assert_close(wave, wave_truth(vocoder, networks, mel), rtol=0, atol=2 * ONE_STEP)
-        assert wave.std() > 3e-4
-
-
-def test_a_phrase_that_the_voice_does_not_end_is_named_and_changes_nothing_for_the_others(speak: Speak, capsys):
-    status, together = speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "3", "--repeats", "2")
-    out, err = capsys.readouterr()
-    (warning,) = [line for line in err.splitlines() if line.startswith("warning")]
-    assert f"list.txt:2 (audio_0002.wav): the voice did not end it; cut after {FRAMES} frames" in warning
-    assert "1 of 3 phrases were cut" in out and status == 0
-    lengths = [mel.size(1) for mel, _ in together]
-    assert lengths[1] == FRAMES and max(lengths[0], lengths[2]) < FRAMES
-    for mel, alone in zip(together, speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "1")[1]):
-        torch.testing.assert_close(mel[0], alone[0], rtol=0, atol=1e-5)
-
-
-def test_a_run_in_which_every_phrase_was_cut_fails_and_keeps_what_it_made(speak: Speak, capsys):
-    status, spoken = speak("Tacotron2", "--griffin-lim-iters", "1", "--max-decoder-steps", "2")
-    assert status == 1 and [mel.size(1) for mel, _ in spoken] == [2, 2, 2]
-    assert "3 of 3 phrases were cut" in capsys.readouterr().out
-
-
-def test_waveglow_obeys_its_options_and_the_seed(
-    speak: Speak, networks: dict[str, nn.Module], monkeypatch: pytest.MonkeyPatch
-):
-    compiled = []
-    monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(function) or function)
-    _, usual = speak("FastPitch", "WaveGlow")
-    for options, settings in (("--sigma-infer 0.4", {"sigma": 0.4}), ("--seed 5", {"seed": 5})):
-        for (mel, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", *options.split())[1], usual):
-            expected = wave_truth("WaveGlow", networks, mel, **settings)
-            torch.testing.assert_close(wave, expected, rtol=0, atol=2 * ONE_STEP)
-            assert (wave - other).abs().max() > 0.01
-    for (_, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", "--wn-channels", "8", "--compile")[1], usual):
-        torch.testing.assert_close(wave, other, rtol=0, atol=2 * ONE_STEP)
-    with pytest.raises(OptionError, match=r"WaveGlow_checkpoint_1.pt has 8"):
-        speak("FastPitch", "WaveGlow", "--wn-channels", "512")
-    assert len(compiled) == 2, "generator and vocoder"
+@pytest.mark.parametrize("vocoder", ["--hifigan", "--waveglow", None])
+@pytest.mark.parametrize("generator", ["--fastpitch", "--tacotron2"])
+@torch.no_grad()
+def test_every_combination_speaks(checkpoints: dict[str, Path], tmp_path: Path, generator: str, vocoder: str | None):
+    (tmp_path / "list.txt").write_text("\n".join(TEXTS))
+    words = f"-i {tmp_path}/list.txt -o {tmp_path}/out --save-mels --fade-out 0 --griffin-lim-iters 3".split()
+    if vocoder is not None:
+        words[-2:] = [vocoder, str(checkpoints[vocoder])]
+    assert inference.main([generator, str(checkpoints[generator]), *words]) in (0, 1)  # 1: no text was ended
+    for number, text in enumerate(TEXTS, 1):
+        mel = torch.load(tmp_path / f"out/mels/audio_{number:04d}.pt")
+        tokens = torch.tensor([TextFrontEnd(TEXT).encode(text)])
+        alone = network(checkpoints[generator]).infer(tokens, torch.tensor([tokens.size(1)]), Controls(seed=SEED))
+        torch.testing.assert_close(mel, alone.mel[0], rtol=0, atol=1e-5)
+        wave = load_wav(tmp_path / f"out/audio_{number:04d}.wav", sampling_rate=AUDIO.sampling_rate)
+        assert len(wave) == mel.size(1) * AUDIO.hop_length and wave.std() > 3e-4
+        torch.testing.assert_close(wave, expected_wave(vocoder and checkpoints[vocoder], mel), rtol=0, atol=TWO_STEPS)

@@ -13,7 +13,7 @@ from torch import Tensor
 import inference
 from common.checkpoints.loading import open_checkpoint
 from common.precision import Precision
-from common.synthesis import cuda_graphs, loading
+from common.synthesis import loading
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.loading import make_voice
 from common.synthesis.options import AccelerationOptions, VoiceOptions
@@ -99,16 +99,6 @@ def test_a_voice_whose_sound_depends_on_padding_and_one_on_a_cpu_are_not_recorde
     words = ["--fastpitch", str(voice), "--text", "Two words.", "-o", str(tmp_path / "a.wav"), "--cuda-graphs"]
     assert inference.main(words) == 0
     assert capsys.readouterr().err.count("warning: --cuda-graphs does nothing on the CPU") == 1
-
-
-def test_the_number_of_recorded_sizes_is_bounded(monkeypatch, capsys):
-    monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 2)
-    recorder = Recorder()
-    vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
-    for part in mels(10, 70, 130, 200, 12):
-        close(vocoder.speak(part[None], [part.size(1)])[0], alone(ready(0), part), 1e-6)
-    assert recorder.replays == [2, 1]
-    assert capsys.readouterr().err.count("warning") == 1
 
 
 def test_work_that_cannot_be_recorded_is_done_after_one_warning(capsys):

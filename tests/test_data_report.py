@@ -216,21 +216,6 @@ def test_speakers_are_compared_with_themselves_and_counted(tmp_path: Path, repor
     assert any("ann (9), bob (11)" in note for note in figures["notes"])
 
 
-def test_most_recordings_say_what_rate_is_expected_unless_it_is_given(tmp_path: Path, report):
-    for index in range(9):
-        add(tmp_path, f"c{index}", speak(index)[:16000], rate=16000)
-    add(tmp_path, "odd", speak(20))
-    write_list(tmp_path, [f"wavs/c{index}.wav|clip {WORDS[index]}" for index in range(9)] + ["wavs/odd.wav|clip ten"])
-    status, out, _ = report(tmp_path)
-    assert (status, {item for item in found(tmp_path) if item[0] == "sampling_rate"}) == (
-        0,
-        {("sampling_rate", "wavs/odd.wav")},
-    )
-    assert "note: pass --sampling-rate 16000" in out
-    report(tmp_path, "--sampling-rate", 22050)
-    assert len([item for item in found(tmp_path) if item[0] == "sampling_rate"]) == 9
-
-
 def read_page(folder: Path) -> PageReader:
     return PageReader((folder / "data_report" / "report.html").read_text(encoding="utf-8"))
 
@@ -270,19 +255,6 @@ def test_an_aligner_compares_the_transcripts_that_training_would_take(tmp_path: 
     assert [wav for wav, misfit in found.items() if misfit >= 0] == [line.partition("|")[0] for line in lines]
     status, _, err = report(tmp_path, "--report-checkpoint", voices["without.pt"])
     assert status == 2 and "no aligner; give a FastPitch with a learned alignment" in err
-
-
-@pytest.mark.parametrize(("worst", "is_found"), [(4.0, True), (0.0, False)])
-def test_a_transcript_that_fits_much_worse_than_the_others_is_a_finding(tmp_path, report, monkeypatch, worst, is_found):
-    def with_misfits(clips, refused, **_):
-        values = [1.0 + 0.01 * index for index in range(len(clips))]
-        values[3] = worst
-        return [replace(clip, figures={**clip.figures, "misfit": one}) for clip, one in zip(clips, values)]
-
-    monkeypatch.setattr("common.data_report.run.with_misfits", with_misfits)
-    write_list(tmp_path, clean_corpus(tmp_path))
-    report(tmp_path, "--report-checkpoint", "any.pt")
-    assert found(tmp_path) == ({("misfit", "wavs/c03.wav")} if is_found else set())
 
 
 def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tmp_path: Path, report):

@@ -1,8 +1,8 @@
 """Corpora become lists and features: what the scripts run, and what the small programs write."""
 
-import shlex
 import sys
-from argparse import Namespace
+from collections import Counter
+from math import fsum
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +10,11 @@ import pytest
 import soundfile
 from shell import ROOT, run_bash
 
-import extract_mels
 from common.audio.options import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
-from common.extraction.options import ExtractionOptions
-from common.options import read_options
+from scripts.datasets.choose_texts import choose_texts, find_phones, find_units, read_texts
+from scripts.datasets.embedded_corpus import SENTENCES
 from scripts.datasets.make_filelists import main as make_filelists
 
 
@@ -92,16 +91,6 @@ def test_a_speaker_of_a_single_clip_is_trained_on_it(tmp_path: Path, monkeypatch
         assert val.count("\n") == found and not {*train.splitlines()} & {*val.splitlines()}
 
 
-def test_long_clips_are_named_with_the_command_that_cuts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    corpus = make_corpus(tmp_path / "corpus", clips=5)
-    for name, seconds in (("c00", 20.1), ("c01", 9), ("c02", 301), ("c03", 62), ("c04", 30)):
-        soundfile.write(corpus / "wavs" / f"{name}.wav", np.zeros(int(8000 * seconds)), 8000)
-    make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--n-val", "1", "--n-test", "0")
-    named = "wavs/c02.wav (301 s), wavs/c03.wav (62 s), wavs/c04.wav (30 s) and 1 more"
-    err = capsys.readouterr().err
-    assert f"note: {corpus}: clips longer than 20 s: {named}; run bash scripts/import_recordings.sh " in err
-
-
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
@@ -120,41 +109,6 @@ def test_a_faulty_corpus_is_refused_with_its_line(
     with pytest.raises(InputError, match=message):
         make_lists(monkeypatch, "-d", corpus, "-o", tmp_path / "out", "--name", "my", "--n-test", "0")
     assert not (tmp_path / "out").exists()
-
-
-def dry_preparation(
-    corpus: Path, *words: str, **variables: str
-) -> tuple[dict[str, list[str]], Namespace, list[str], str]:
-    """Words of the modules that prepare_dataset.sh runs, what extracts, the lines on what is next, and stderr."""
-    settings = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": corpus.parent, "NAME": "my"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", *words, **settings, **variables)
-    assert result.returncode == 0, result.stderr
-    split, mels, extract, *following = result.stdout.splitlines()
-    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
-    read_options(args, ExtractionOptions).check()
-    modules = {words[2]: words[3:] for words in map(shlex.split, (split, mels))}
-    return modules, args, following, result.stderr
-
-
-def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
-    corpus = make_corpus(tmp_path / "corpus")
-    (corpus / "TextGrid").mkdir()
-    (corpus / "TextGrid" / "c00.TextGrid").touch()
-    modules, args, following, _ = dry_preparation(corpus, "--resume", N_VAL="3", N_TEST="2")
-    splits = ("train", "val", "test")
-    assert list(modules) == ["scripts.datasets.make_filelists", "scripts.datasets.describe_mels"]
-    assert [path.name for path in args.wav_text_filelist] == [f"my_audio_text_{one}_filelist.txt" for one in splits]
-    made = [f"my_mel_dur_pitch_text_{one}_filelist.txt" for one in splits]
-    assert [path.name for path in args.output_meta_file] == made
-    assert (args.extract_durs_from_textgrids, args.extract_pitch_char, args.resume) == (True, True, True)
-    assert "INPUT_TYPE=phone" in following[0]
-    assert f"TRAIN_FILELIST={tmp_path}/my_audio_train.txt VAL_FILELIST={tmp_path}/my_audio_val.txt" in following[1]
-    # A checkpoint that is named is asked for, and the TextGrids are not.
-    modules, args, following, _ = dry_preparation(corpus, TACOTRON2_CHECKPOINT="t.pt", CUDA="true")
-    assert modules["scripts.datasets.describe_mels"][-2:] == ["--like", "t.pt"]
-    assert (args.extract_durations, args.tacotron2_checkpoint, args.cuda) == (True, Path("t.pt"), True)
-    assert (args.extract_durs_from_textgrids, args.extract_mels, args.extract_pitch_char) == (False, True, True)
-    assert following[0].startswith("next: DATASET_PATH=") and following[0].endswith("bash scripts/train.sh")
 
 
 def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
@@ -188,3 +142,41 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
     for name, clips in (("train_v3", part[:30]), ("val", part[30:32]), ("test", part[32:])):
         found = (tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines()
         assert found == [f"wavs/{clip}.wav" for clip in clips]
+
+
+@pytest.fixture(scope="module")
+def phones() -> dict[str, list[str]]:
+    texts = read_texts(SENTENCES)
+    few = dict(list(texts.items())[:150]) | {"one": "Look out, the bridge is gone!"}
+    return find_phones(few, language="en-us")
+
+
+def test_the_order_is_that_of_trying_all_texts_each_time(phones):
+    left, order, chosen = list(phones), [], Counter()
+    while left:
+        worths = []
+        for name in left:
+            units = find_units(phones[name])
+            values = [1 / (1 + chosen[unit]) ** 2 for unit in units]
+            values += [3 / (1 + chosen[mark]) ** 0.5 for mark in ("?", "!") if mark in units]
+            worths.append(fsum(values) / len(phones[name]))
+        order.append(left.pop(worths.index(max(worths))))
+        chosen.update(find_units(phones[order[-1]]))
+    assert [name for name, _ in zip(choose_texts(phones), range(40))] == order[:40]
+
+
+def test_lists_of_both_kinds_are_read(tmp_path, capsys):
+    (tmp_path / "own.txt").write_text("one|raw|Is it you?\ntwo|Stop!\nthree|***\n\n# no text\n", "utf-8")
+    texts = read_texts(tmp_path / "own.txt")
+    assert texts == {"one": "Is it you?", "two": "Stop!", "three": "***"}
+    assert [*find_phones(texts, language="en-us")] == ["one", "two"]
+    assert "three" in capsys.readouterr().err
+    (tmp_path / "plain.txt").write_text("A plain line.\n", "utf-8")
+    assert read_texts(tmp_path / "plain.txt") == {"plain-00001": "A plain line."}
+
+
+@pytest.mark.parametrize("line", ["../a|Text.", "a|", "|Text.", "first|Twice.", "a b|Text."])
+def test_a_line_that_is_no_text_is_named(tmp_path, line):
+    (tmp_path / "list.txt").write_text(f"first|Text.\n{line}\n", "utf-8")
+    with pytest.raises(InputError, match=r"list\.txt:2: "):
+        read_texts(tmp_path / "list.txt")

@@ -10,7 +10,6 @@ from parsers import parser_of
 from seed_commands import place_of_program
 from shell import ROOT
 
-from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import options_of
 from speech_toolkit.__main__ import COMMANDS, parser_of as command_parser
@@ -20,10 +19,6 @@ DOCUMENTS = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
 }
-FOLDERS = ("scripts", "common", "platform", "phrases", "filelists", "docs", "tests")
-PACKAGES = tuple(re.sub(r"\W", "", model).lower() for model in available_models())
-# Made by scripts, not in the repository; and lists of a corpus that a reader has.
-MADE = re.compile(r"filelists/(ljs|my_voice)_(audio|mel)_\S+\.txt")
 
 
 def bash_blocks(text: str) -> list[str]:
@@ -79,18 +74,6 @@ def check_options(words: list[str]) -> None:
     assert options - {"--help", "--version"} <= known, words
 
 
-def anchors(text: str) -> set[str]:
-    """The anchors that GitHub gives to the headings of a document."""
-    found: set[str] = set()
-    for heading in re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE):
-        anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-        number = 1
-        while (unique := anchor if number == 1 else f"{anchor}-{number - 1}") in found:
-            number += 1
-        found.add(unique)
-    return found
-
-
 @pytest.mark.parametrize("path", options_page.PAGES, ids=lambda path: path.stem)
 def test_tables_of_options_are_fresh_and_written_again(path: Path, tmp_path: Path, monkeypatch):
     fresh, stale = path.read_text(encoding="utf-8"), tmp_path / path.name
@@ -98,18 +81,3 @@ def test_tables_of_options_are_fresh_and_written_again(path: Path, tmp_path: Pat
     monkeypatch.setattr(options_page, "PAGES", [stale])
     options_page.main()
     assert stale.read_text(encoding="utf-8") == fresh, f"{path.name} is stale: run python -m scripts.options_page"
-
-
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_each_file_link_and_anchor_of_a_document_exists(name: str):
-    text = re.sub(r"```text\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
-    paths = set(re.findall(rf"(?<![\w/.])((?:{'|'.join((*FOLDERS, *PACKAGES))})/[\w./-]*\w)", text))
-    assert [path for path in sorted(paths) if not (ROOT / path).exists() and not MADE.match(path)] == []
-    wrong = []
-    for link, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]+))?\)", text):
-        target = (ROOT / name).parent.joinpath(link).resolve() if link else ROOT / name
-        if not target.exists():
-            wrong.append(link)
-        elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
-            wrong.append(f"{link}#{anchor}")
-    assert wrong == []

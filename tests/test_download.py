@@ -15,7 +15,6 @@ import pytest
 import torch
 from conftest import SHARED
 from limits import HANG_LIMIT
-from shell import ROOT, run_bash
 
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig
@@ -154,27 +153,6 @@ def test_a_model_that_cannot_be_had_is_one_clear_line_and_leaves_nothing_behind(
     with pytest.raises(error, match=message):
         download_models([word.format(voice=voice) for word in words] + ["-o", str(tmp_path / "models")])
     assert not list((tmp_path / "models").glob("[!.]*"))
-
-
-def test_librispeech_comes_from_archives_at_hand_and_an_absent_one_is_named(tmp_path: Path):
-    source, target = tmp_path / "archives", tmp_path / "target"
-    chapter = tmp_path / "LibriSpeech/dev-clean/1/2"
-    chapter.mkdir(parents=True)
-    (chapter / "1-2.trans.txt").write_text("1-2-0000 YES\n")
-    source.mkdir()
-    with tarfile.open(source / "dev-clean.tar.gz", "w:gz") as archive:
-        archive.add(tmp_path / "LibriSpeech", "LibriSpeech")
-    variables = {"LIBRISPEECH_SOURCE": source, "DATASET_PATH": target}
-    script = ROOT / "scripts/download_librispeech.sh"
-    wrong = run_bash(script, SUBSETS="dev-clean", **variables)
-    assert wrong.returncode == 1 and "SHA-256 is" in wrong.stderr and len(wrong.stderr.splitlines()) == 1
-    done = run_bash(script, SUBSETS="dev-clean", VERIFY="false", **variables)
-    assert done.returncode == 0, done.stderr
-    assert (target / "dev-clean/1/2/1-2.trans.txt").is_file()
-    assert [path.name for path in target.iterdir()] == ["dev-clean"]
-    assert "exists already" in run_bash(script, SUBSETS="dev-clean", **variables).stdout
-    absent = run_bash(script, SUBSETS="test-clean", **variables)
-    assert absent.returncode == 1 and absent.stderr.startswith(f"error: {source}/test-clean.tar.gz: no such file")
 
 
 def test_every_published_model_has_its_name_file_and_address():

@@ -11,7 +11,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-import torch
 import torch.distributed.run as torchrun
 from limits import HANG_LIMIT
 from ranks import ROOT, run_ranks
@@ -19,8 +18,6 @@ from test_failing_writes import ended
 from tiny_models import MODELS, at_iteration, without_samples
 
 import train
-from common.distributed import processes
-from common.errors import InputError
 from common.signals import StopSignals, stops_handled_by
 
 
@@ -122,21 +119,6 @@ def test_a_process_that_loses_another_without_torchrun_says_so_in_one_line(tmp_p
     first, last = sorted(capfd.readouterr().err.splitlines())
     assert first.startswith("error: process 0 of 3 has lost its connection to another one") and "--resume" in first
     assert last.startswith("error: process 2 of 3 has lost its connection")
-
-
-def test_gpus_exchange_by_nccl_and_their_hosts_by_gloo(monkeypatch: pytest.MonkeyPatch):
-    given = {}
-    for name in ("check_cuda", "torch.cuda.set_device"):
-        monkeypatch.setattr(f"common.distributed.{name}", lambda *_: None)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    monkeypatch.setattr("torch.distributed.init_process_group", lambda on, **known: given.update({on: known}))
-    monkeypatch.setattr("torch.distributed.new_group", lambda backend, **known: given.update({backend: known}))
-    ranks = patch.dict(os.environ, {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"})
-    with ranks, pytest.raises(InputError, match="process 1 of 2 has lost its"), processes(cuda=True):
-        assert os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "2"  # not ended by NCCL's thread
-        raise torch.distributed.DistBackendError("NCCL communicator was aborted on rank 1.")
-    assert given["nccl"]["device_id"] == torch.device("cuda", 1)
-    assert given["gloo"]["timeout"] > given["nccl"]["timeout"]
 
 
 def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Path, capsys):

@@ -1,19 +1,27 @@
 """The embedded speaker says the same text alike every time, and tells truly where its phones are."""
 
+import csv
 import multiprocessing
 import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
+import tgt
 
+from common.config import AudioConfig
+from common.data.filelist import read_filelist
 from common.errors import InputError
+from common.extraction.textgrid import fit, read_alignment
 from common.text import espeak
 from common.text.config import TextConfig
 from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
 from common.text.front_end import TextFrontEnd
 from common.text.ssml import Span
+from scripts.datasets.embedded_corpus import make_corpus, normalize, read_sentences
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
 
@@ -78,20 +86,6 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch):
         Speaker().speak("Hello.")
 
 
-@pytest.mark.parametrize("name", ["T+b", "\u00fc \u00f6" + "x" * 200])
-def test_it_speaks_whatever_the_temporary_folder_and_its_own_are_called(name: str, tmp_path, monkeypatch):
-    import espeakng_loader
-
-    wanted = transcribe("Haus and home.", language="de")
-    (tmp_path / name).mkdir()
-    (data := tmp_path / name / "espeak-ng-data").symlink_to(espeakng_loader.get_data_path())
-    monkeypatch.setenv("TMPDIR", str(data.parent))
-    monkeypatch.setattr(espeakng_loader, "get_data_path", lambda: data)
-    monkeypatch.setattr(espeak, "library", partial(lambda one, task: one, espeak.Library()))
-    assert transcribe("Haus and home.", language="de") == wanted
-    assert Speaker("fr-fr").phones("bonjour")[1:3] == ["b", "\u0254"]
-
-
 @pytest.fixture
 def crashing(tmp_path, monkeypatch) -> Iterator[None]:
     """A library whose process ends without an answer at any text with an x in it."""
@@ -117,19 +111,60 @@ def test_a_text_at_which_the_library_crashes_is_one_line_and_the_next_one_is_rea
         assert front_end.encode("Go on.") == wanted
 
 
-def test_an_interrupt_leaves_no_answer_for_the_next_text(monkeypatch):
-    def interrupt(answer):
-        raise KeyboardInterrupt
-
-    wanted = transcribe("Go on.", language="en-us")
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(espeak.json, "loads", interrupt)
-        transcribe("Stop.", language="en-us")
-    assert transcribe("Go on.", language="en-us") == wanted
-
-
 def test_a_forked_process_has_a_library_of_its_own():
     mine = transcribe("Go on.", language="en-us")
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.starmap(partial(transcribe, language="en-us"), [("Go on.",)] * 8) == [mine] * 8
     assert transcribe("Go on.", language="en-us") == mine
+
+
+TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk; nobody listened to him."]
+
+
+@pytest.fixture(scope="module", params=[Speaker(), Speaker(marked=True)], ids=["plain", "marked"])
+def speaker(request) -> Speaker:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory, speaker) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    make_corpus(folder, TEXTS, {"": speaker}, n_validation=1)
+    return folder
+
+
+def test_the_metadata_and_the_lists_have_each_text_once(corpus):
+    with (corpus / "metadata.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE))
+    assert normalize(TEXTS[1]) == "stop at seven!"
+    assert rows == [[f"EM-{i:04d}", text, normalize(text)] for i, text in enumerate(TEXTS, start=1)]
+    lists = [read_filelist(path, columns=("wav", "text")) for path in (corpus / "train.txt", corpus / "val.txt")]
+    assert [len(entries) for entries in lists] == [2, 1]
+    assert sorted(entry.fields["text"] for entries in lists for entry in entries) == sorted(map(normalize, TEXTS))
+
+
+def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav_and_fit_its_mel(corpus, speaker):
+    config = AudioConfig()
+    for i, text in enumerate(map(normalize, TEXTS), start=1):
+        grid = tgt.read_textgrid(str(corpus / "TextGrid" / f"EM-{i:04d}.TextGrid"), encoding="utf-8")
+        phones = grid.get_tier_by_name("phones")
+        assert [interval.text for interval in phones] == speaker.phones(text)
+        info = soundfile.info(corpus / "wavs" / f"EM-{i:04d}.wav")
+        assert (info.samplerate, info.channels, info.subtype) == (22050, 1, "PCM_16")
+        assert float(phones[-1].end_time) == pytest.approx(info.duration, abs=1e-6)
+        path, n_frames = corpus / "TextGrid" / f"EM-{i:04d}.TextGrid", 1 + info.frames // config.hop_length
+        alignment = fit(read_alignment(path, config), n_frames, path=path, config=config)
+        assert list(alignment.phones) == speaker.phones(text)
+        assert min(alignment.durations) >= (not speaker.marked) and sum(alignment.durations) == n_frames
+        words = " ".join(interval.text for interval in grid.get_tier_by_name("words"))
+        assert words == text.translate(str.maketrans("", "", ".,;!"))
+
+
+def test_sentences_that_make_no_lists_are_refused(tmp_path):
+    for n_validation in (0, 3):
+        with pytest.raises(InputError, match="both lists need"):
+            make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=n_validation)
+    path = tmp_path / "sentences.txt"
+    path.write_text("# no\n\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no texts"):
+        read_sentences(path)

@@ -13,7 +13,7 @@ import pytest
 import soundfile
 from matplotlib.figure import Figure
 from page_reader import PageReader
-from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_other_models, save_vocoder, write_recordings
+from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_vocoder, write_recordings
 
 from common.audio.levels import measure_loudness
 from common.audio.wav import load_wav
@@ -24,7 +24,6 @@ from common.evaluation.listening import ANCHOR, LISTENING_KEY, LISTENING_PAGE
 from common.evaluation.metrics import Clip, aligned
 from common.evaluation.results import RECORDING
 from common.files import read_json
-from common.pages.render import STYLESHEET
 from scripts import evaluate_voice
 
 AVERAGES = ["average", "synthesized", "recording", "griffin-lim"]
@@ -132,40 +131,6 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
     ]
     assert "mel distance" not in rows and "RTF (s)" in rows
     assert all(any(name in line for line in lines[:start]) for name in ("WER", "MCD", "RTF"))
-
-
-def test_the_page_shows_and_explains_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tiny):
-    assert evaluate("--jasper", tiny.recognizer) == 0
-    reader = read_page(tmp_path)
-    assert (len(reader.sources["audio"]), len(reader.sources["img"])) == (8, 3)
-    assert all((tmp_path / "out" / source).is_file() for sources in reader.sources.values() for source in sources)
-    assert "Not so long." in reader.text and "synthesized" in reader.text
-    found = results(tmp_path)
-    assert reader.styles == ["\n" + STYLESHEET]
-    averages, differences, table, _ = reader.tables
-    assert averages.headings == AVERAGES and len(averages.rows) == len(reader.glossary)
-    assert {row[0][0] for row in averages.rows} == set(reader.glossary)
-    assert set(averages.hints) == set(reader.glossary.values())
-    assert differences.headings[1:] == ["to recording", "to griffin-lim"]
-    assert table.sortable and set(table.sort) == {"none"}
-    assert table.headings == ["utterance", "WER (%)", "MCD (dB)", "RTF (s)"]
-    rows = {row[0][0]: row[1:] for row in table.rows}
-    assert float(rows["b.wav"][1][1]) == pytest.approx(found["utterances"][1]["mcd_db"])
-    assert rows["sub/c.wav"][1] == ("-", "")
-    assert dict(reader.links)["sub/c.wav"] in reader.ids
-    assert "all utterances" in dict(reader.links)
-
-
-@pytest.mark.usefixtures("blank_pictures")
-def test_a_tacotron_2_speaks_through_a_waveglow_and_what_was_cut_is_said(evaluate, tmp_path, capsys):
-    voice, vocoder = save_other_models(tmp_path)
-    assert evaluate("--sigma-infer", "0.5", voice=voice, vocoder=vocoder, lines=LINES[:2]) == 0
-    (found,) = results(tmp_path)["utterances"]
-    assert found["cut"] and found["duration"] == pytest.approx(40 * 256 / 22050) and found["mcd_db"] > 0
-    assert "did not end it" in read_page(tmp_path).text
-    with pytest.raises(SystemExit):
-        evaluate("--pace", "2", voice=voice, vocoder=vocoder)
-    assert "--pace: not an option of Tacotron2 and WaveGlow (see" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("blank_pictures")

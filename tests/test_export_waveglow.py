@@ -17,7 +17,6 @@ from scripts import checkpoint_tools
 from waveglow.model import WaveGlow
 
 AUDIO = replace(tiny_waveglow.TINY_AUDIO, n_mels=tiny_voice.AUDIO.n_mels)
-TEXT = "one word after the other, and then more of them, until pieces are needed."
 
 
 def save(path: Path) -> None:
@@ -56,11 +55,3 @@ def test_inference_speaks_with_every_format_as_with_the_checkpoint(folder: Path,
     assert np.abs(sounds[0]).max() > 0.05
     for sound in sounds[1:]:
         np.testing.assert_allclose(sound, sounds[0], atol=4e-5)
-
-
-def test_a_stream_is_the_sound_of_the_checkpoint(folder: Path, tmp_path: Path, capfdbinary):
-    words = ["--text", TEXT, "--seed", "3", "--sigma-infer", "0.1", "--denoising-strength", "0.1"]
-    assert inference.main([*models(folder, ".onnx"), *words, "-o", "-"]) == 0
-    streamed = np.frombuffer(capfdbinary.readouterr().out[44:], dtype="<i2") / 2**15
-    assert inference.main([*models(folder, ".pt"), *words, "-o", str(tmp_path / "a.wav")]) == 0
-    np.testing.assert_allclose(streamed, soundfile.read(tmp_path / "a.wav")[0], atol=4e-5)

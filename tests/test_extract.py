@@ -223,25 +223,6 @@ def test_intervals_can_be_the_transcripts_characters(tmp_path: Path, extract):
     assert "TextGrid/c001.TextGrid: 6 intervals, the transcript has 5 characters" in out
 
 
-def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
-    make_corpus(tmp_path, 2)
-    options = (*ALL, "--trim-silence", "0", "--output-meta-file", tmp_path / "a.meta")
-    assert extract(tmp_path, *options)[0] == 0
-    grid = tmp_path / "TextGrid" / "c001.TextGrid"
-    grid.write_text(grid.read_text().replace('"OW1"', '"spn"'))  # same boundaries: only the list changes
-    first = load(tmp_path / "durations", "c001")
-    status, out, _ = extract(tmp_path, *options, "--resume")
-    assert status == 0 and re.search(r"^warning: .* 1 utterances \(1 spn\).* wavs/c001\.wav;", out, re.MULTILINE)
-    assert (tmp_path / "a.meta").read_text().splitlines()[1].endswith("|HH AH0 L spn")
-    write_textgrid(grid, 1.1, bend=1.5)  # as many phones, other boundaries
-    assert extract(tmp_path, *options, "--resume")[0] == 0
-    assert len(load(tmp_path / "durations", "c001")) == len(first)
-    assert not torch.equal(load(tmp_path / "durations", "c001"), first)
-    resumed = features(tmp_path)
-    assert extract(tmp_path, *options)[0] == 0
-    assert features(tmp_path) == resumed
-
-
 def test_features_of_other_settings_are_never_mixed(tmp_path: Path, extract):
     make_corpus(tmp_path, 1)
     assert extract(tmp_path, *ALL)[0] == 0
@@ -283,22 +264,6 @@ def test_a_validation_list_is_normalized_by_the_training_lists_statistics(tmp_pa
     assert status == 1 and "pitch_char_stats__more.json, pitch_char_stats__train.json" in errors
 
 
-def test_durations_on_the_disk_serve_pitch(tmp_path: Path, extract):
-    make_corpus(tmp_path, 2)
-    assert extract(tmp_path, *ALL)[0] == 0
-    wanted = features(tmp_path)
-    shutil.rmtree(tmp_path / "pitch_char")
-    shutil.rmtree(tmp_path / "pitch_char_hz")
-    assert extract(tmp_path, "--extract-pitch-char", "--output-meta-file", tmp_path / "meta.txt")[0] == 0
-    assert features(tmp_path) == wanted
-    assert (tmp_path / "meta.txt").read_text().startswith("durations/c000.pt|pitch_char/c000.pt|Hello number c000.\n")
-    torch.save(torch.tensor([40, 40]), tmp_path / "durations" / "c000.pt")
-    (tmp_path / "durations" / "c001.pt").unlink()
-    status, out, _ = extract(tmp_path, "--extract-pitch-char")
-    assert status == 1
-    assert "durations/c000.pt: 80 frames in all, but the recording" in out and "durations/c001.pt: no such file" in out
-
-
 def test_folders_below_wavs_are_mirrored_and_speakers_are_passed_on(tmp_path: Path, extract):
     lines = [add_clip(tmp_path, name, 1.0, low=low) for name, low in (("ann/a.1", 100), ("bob/a.1", 150))]
     text = "".join(f"{line.rstrip()}|{speaker}\n" for speaker, line in enumerate(lines))
@@ -309,15 +274,6 @@ def test_folders_below_wavs_are_mirrored_and_speakers_are_passed_on(tmp_path: Pa
     assert [row[4] for row in rows] == ["0", "1"] and rows[0][3] == "sil HH AH0 L OW1 sil"
     assert all((tmp_path / path).is_file() for row in rows for path in row[:3])
     assert (tmp_path / "mels" / "ann" / "audio.json").is_file()
-
-
-def test_options_are_stored_with_the_mels_and_shape_them(tmp_path: Path, extract):
-    make_corpus(tmp_path, 1)
-    options = ("--extract_mels", "--n_mel_channels", "40", "--hop_length=512", "--peak-norm", "--framing", "aligned")
-    assert extract(tmp_path, *options)[0] == 0
-    config = from_plain(AudioConfig, json.loads((tmp_path / "mels" / "audio.json").read_text()), where="audio.json")
-    assert config == AudioConfig(n_mels=40, hop_length=512, peak=32767 / 32768, framing="aligned")
-    assert load(tmp_path / "mels", "c000").shape == (40, RATE // 512)
 
 
 @pytest.mark.parametrize("method", ESTIMATORS)

@@ -1,9 +1,7 @@
 """Extraction over processes: what is written depends neither on their number nor on when they were killed."""
 
-import multiprocessing
 import os
 import signal
-import time
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +9,9 @@ import pytest
 import torch
 from corpus import features, make_corpus
 from kills import at_write, finish, started
-from limits import HANG_LIMIT
 from shell import ROOT
 
 import extract_mels
-from common.data.loader import end_loader_processes
 from common.errors import OutputError
 from common.extraction.batches import map_in_processes
 from common.extraction.features import write_feature
@@ -96,20 +92,3 @@ def test_a_worker_that_dies_or_cannot_write_is_reported():
     with pytest.raises(RuntimeError, match=r"DataLoader worker "):
         list(work(die, range(20)))
     assert torch.get_num_threads() == threads
-
-
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_host_keeps_its_threads_and_its_processes(n_workers: int):
-    host = multiprocessing.get_context("fork").Process(target=time.sleep, args=(HANG_LIMIT,), daemon=True)
-    host.start()
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
-        doubled = map_in_processes((2).__mul__, range(5), n_workers=n_workers, desc="")
-        assert next(doubled) == 0
-        doubled.close()
-        end_loader_processes()
-        assert torch.get_num_threads() == 3 and host.is_alive()
-    finally:
-        torch.set_num_threads(before)
-        host.kill()

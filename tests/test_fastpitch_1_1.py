@@ -85,14 +85,6 @@ def test_an_utterance_alone_is_spoken_as_in_any_batch(name: str, packs: bool, mo
         assert_close(together.energy[item, :length], alone.energy[0])
 
 
-def test_given_energy_is_spoken_instead_of_the_predicted_one():
-    network, given = small(), texts(9, 5)
-    predicted = network.infer(*given)
-    torch.testing.assert_close(network.infer(*given, Controls(energy=predicted.energy)).mel, predicted.mel)
-    other = network.infer(*given, Controls(energy=predicted.energy + 1))
-    assert not torch.allclose(other.mel, predicted.mel) and torch.equal(other.energy, predicted.energy)
-
-
 def recordings(token_lengths: tuple[int, ...], frame_lengths: tuple[int, ...]) -> FastPitchBatch:
     """Random mels, and pitch and texts with noise in their padding."""
     generator = torch.Generator().manual_seed(5)

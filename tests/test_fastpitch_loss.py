@@ -13,7 +13,6 @@ from torch import Tensor
 from toy import split, toy_engine
 
 from common.data.batch import join_batches
-from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
 from fastpitch.arg_parser import LossScales
 from fastpitch.discriminator import WINDOW, MelDiscriminator, cut_windows
@@ -202,39 +201,3 @@ def test_a_discriminator_sees_windows_of_what_is_valid_and_sharpens_the_mels_alo
     torch.testing.assert_close(sums["adversarial_loss"] / 2, (1 - made[-1]).square().mean())
     d_loss = ours.numerators("discriminator", networks, batch)["d_loss"] / 2
     torch.testing.assert_close(d_loss, (1 - real[-1]).square().mean() + made[-1].square().mean())
-
-
-def test_validation_tells_how_good_the_alignment_is():
-    network, batch = small(), recordings((9, 23), (40, 90))
-    with torch.no_grad():
-        terms = objective().evaluate({"fastpitch": network}, batch)
-        attention = network.teacher_forced(batch).alignment.attention(batch.mel_lengths)
-    left_out = 0
-    for item in range(2):
-        n_tokens, n_frames = int(batch.token_lengths[item]), int(batch.mel_lengths[item])
-        left_out += n_tokens - len(set(attention[item, :n_frames].argmax(1).tolist()))
-    assert (terms["unattended_tokens"].total, terms["unattended_tokens"].count) == (left_out, 32)
-    lengths = batch.token_lengths, batch.mel_lengths
-    bare = network.attention(batch.mels, lengths[1], network.encoder.word_emb(batch.tokens), lengths[0], None)
-    own = diagonality(bare.attention(lengths[1]), *lengths)  # a random network's, which the prior's would hide
-    torch.testing.assert_close(terms["attention_diagonality"].total, own.sum(), atol=1e-4, rtol=1e-4)
-    assert own.abs().max() < 0.5 < diagonality(attention, *lengths).min()
-    assert terms["attention_diagonality"].count == 2
-
-
-def test_examples_show_the_alignment_and_pitch_and_energy_of_frames():
-    network, batch = small(), recordings((9, 23, 4), (40, 90, 5))
-    batch.pitch_frames[:, :20] = 0  # unvoiced
-    with torch.no_grad():
-        examples = objective().examples({"fastpitch": network}, batch)
-        out = network.teacher_forced(batch)
-    assert len(examples) == 2
-    first = examples[0]
-    torch.testing.assert_close(first.alignment.sum(1), torch.ones(40))
-    assert torch.equal(first.durations, out.target_durations[0, :9])
-    frames = torch.repeat_interleave(torch.arange(9), first.durations)
-    assert torch.equal(first.curves["energy"]["target"], out.target_energy[0, frames])
-    voiced = out.target_pitch[0, frames] != 0
-    hertz = network.pitch_in_hz(out.target_pitch, None)[0, frames]
-    torch.testing.assert_close(first.pitch["target"], hertz * voiced)
-    assert torch.equal(first.pitch["predicted"] != 0, voiced) and not voiced.all()

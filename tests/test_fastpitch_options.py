@@ -18,7 +18,6 @@ from common.synthesis.utterances import Controls
 from fastpitch.arg_parser import InferenceOptions
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.fine_tuning import set_up_networks
-from fastpitch.loss_function import build_objective
 from fastpitch.model import FastPitch
 from fastpitch.prosody import PitchTransform
 
@@ -41,23 +40,6 @@ def test_without_options_the_published_model_is_trained_by_the_published_recipe(
     recipe = {"epochs": 1500, "batch_size": 32, "optimizer": "lamb", "learning_rate": 0.1, "weight_decay": 1e-6}
     recipe |= {"grad_clip_thresh": 1000.0, "epochs_per_checkpoint": 50, "warmup_steps": 1000, "ema_decay": 0.0}
     assert {key: args[key] for key in recipe} == recipe
-
-
-def weights_of(folder: Path, *argv: str, epoch: int = 1) -> dict[str, float]:
-    setup = set_up(*words(folder, *argv))
-    return build_objective(setup.options, setup.audio).weights("fastpitch", epoch=epoch)
-
-
-def test_loss_scales_come_from_the_command_line(tmp_path: Path):
-    scales = "--dur-predictor-loss-scale 0.2 --pitch-predictor-loss-scale 0.3 --energy-predictor-loss-scale 0.4"
-    expected = {"mel_loss": 1.0, "duration_predictor_loss": 0.2, "pitch_loss": 0.3}
-    assert weights_of(tmp_path, *scales.split()) == expected
-    assert weights_of(tmp_path, *scales.split(), "--energy-conditioning") == expected | {"energy_loss": 0.4}
-    (tmp_path / "recorded.txt").write_text("wavs/a.wav|text\n")
-    scales += " --learned-alignment --attn-loss-scale 0.5 --kl-loss-weight 0.6 --kl-loss-start-epoch 10"
-    lists = f"--kl-loss-warmup-epochs 4 --training-files {tmp_path / 'recorded.txt'}"
-    weights = weights_of(tmp_path, *scales.split(), *lists.split(), epoch=12)
-    assert weights == expected | {"attn_loss": 0.5, "kl_loss": 0.3}
 
 
 def test_pitch_statistics_travel_with_the_model(tmp_path: Path):

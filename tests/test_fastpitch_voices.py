@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from golden_files import matching
-from shell import ROOT, run_bash
 from tiny import TINY_OPTIONS
-from training_setup import set_up
 
 import inference
 import train
@@ -17,7 +15,6 @@ from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
-from common.files import read_json
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
@@ -26,7 +23,6 @@ from fastpitch.config import ModelConfig
 from fastpitch.data_function import speaker_names
 from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
-from fastpitch.training_setup import model_config
 from scripts.datasets.embedded_corpus import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
@@ -59,15 +55,6 @@ def voice(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("voice")
     assert run_train(corpus, output, "--epochs", "2", *ENERGY) == 0
     return output / "FastPitch_checkpoint_2.pt"
-
-
-def test_resuming_keeps_whether_speakers_share_their_statistics(corpus: Path):
-    files = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
-    setup = set_up("-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment")
-    assert model_config(setup.options, setup.audio, setup.text, base=None).pitch_statistics_per_speaker
-    published = ModelConfig(n_speakers=2, learned_alignment=True)
-    shared = model_config(setup.options, setup.audio, setup.text, base=published)
-    assert not shared.pitch_statistics_per_speaker
 
 
 def test_adversarial_training_begins_with_a_plain_voice_and_resumes_exactly(corpus: Path, voice: Path, tmp_path: Path):
@@ -176,21 +163,6 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
     assert any(line.startswith("attention is not in ") for line in lines)
 
 
-@pytest.mark.parametrize("nearest", [0, 1])
-def test_a_new_speaker_starts_from_the_known_one_who_fits_best(corpus: Path, voice: Path, tmp_path: Path, nearest: int):
-    held = load_checkpoint(voice)
-    state = held.networks["fastpitch"]
-    state["speaker_emb.weight"][1 - nearest] += 100.0  # says nothing that is speech
-    save_checkpoint(tmp_path / "voice.pt", replace(held, ema=None))
-    lines = (corpus / "train.txt").read_text().splitlines(True)
-    (corpus / "new.txt").write_text("".join(lines).replace("|low", "|dora").replace("|high", "|emil"))
-    words = ("--from-checkpoint", str(tmp_path / "voice.pt"), "--epochs", "1", "-lr", "1e-12")
-    assert run_train(corpus, tmp_path / "out", *words, lists=("new.txt", "new.txt")) == 0
-    tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").networks["fastpitch"]["speaker_emb.weight"]
-    for new in (2, 3):
-        torch.testing.assert_close(tuned[new], state["speaker_emb.weight"][nearest], atol=1e-4, rtol=0)
-
-
 def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new_training(
     corpus: Path, voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
@@ -248,19 +220,3 @@ def test_speakers_are_the_names_of_the_column(values: list[str], n_speakers: int
     entries = [FilelistEntry({"wav": "a.wav", "text": "t", "speaker": value}, "list.txt:1") for value in values]
     entries = entries or [FilelistEntry({"wav": "a.wav", "text": "t"}, "list.txt:1")]
     assert speaker_names(entries, n_speakers, known=known) == names
-
-
-def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_path: Path):
-    dataset = tmp_path / "my_voice"
-    dataset.mkdir()
-    (dataset / "wavs").symlink_to(corpus / "wavs" / "low")
-    rows = [f"EM-{number:04d}|{text}|{text}" for number, text in enumerate(SENTENCES, start=1)]
-    (dataset / "metadata.csv").write_text("\n".join(rows) + "\n")
-    settings = {"OUTPUT_DIR": str(tmp_path / "out"), "NUM_GPUS": "0", "BS": "4", "N_VAL": "1", "EPOCHS": "1"}
-    result = run_bash(ROOT / "scripts/finetune_voice.sh", voice, dataset, "--seed", "3", **settings)
-    assert result.returncode == 0, result.stderr
-    tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
-    assert tuned.text.speakers == ("high", "low", "my_voice")
-    for name in ("before", "after"):
-        report = read_json(tmp_path / "out" / "evaluation" / name / "evaluation.json")
-        assert len(report["utterances"]) == 1

@@ -7,8 +7,6 @@ import pytest
 from common.data.filelist import read_filelist
 from common.errors import InputError
 
-COLUMNS = ("mel", "durations", "pitch", "text")
-
 
 def read(path: Path, content: str | bytes, **kwargs):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -1,6 +1,5 @@
 """A generator's mels for fine-tuning: teacher-forced, a frame for each of the recording's, whole or refused by name."""
 
-import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError
-from common.extraction import teacher_forcing
 from common.files import read_json, write_json
 from common.logger import read_log
 from common.registry import get_model
@@ -211,23 +209,6 @@ def test_mels_that_would_be_mixed_or_do_not_fit_are_refused(voice: tuple[Path, P
     with pytest.raises(InputError, match=r"mel_fmax: 7600\.0 \(the mels\), 8000\.0"):
         extract(voice, tmp_path / "out", corpus=corpus)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_signal_stops_between_batches_and_leaves_whole_mels(voice, tmp_path: Path, monkeypatch, capsys):
-    write = teacher_forcing.write_feature
-
-    def write_and_be_stopped(path: Path, mel: torch.Tensor) -> None:
-        write(path, mel)
-        signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr(teacher_forcing, "write_feature", write_and_be_stopped)
-    assert extract(voice, tmp_path / "out", "-bs", "1") == 128 + signal.SIGTERM
-    assert "stopped by SIGTERM; add --resume to continue" in capsys.readouterr().out
-    (made,) = (tmp_path / "out").glob("*.pt")
-    assert load_tensor(made).size(0) == 80
-    monkeypatch.undo()
-    assert extract(voice, tmp_path / "out", "--resume") == 0
-    assert len(list((tmp_path / "out").glob("*.pt"))) > 2
 
 
 def script_options(script: str, **variables: str | Path) -> list[str]:

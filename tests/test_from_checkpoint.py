@@ -10,7 +10,6 @@ import tiny_jasper
 import tiny_vocoder
 import torch
 import yaml
-from test_waveglow_checkpoints import forget, glow, published_network  # noqa: F401  (glow is a fixture)
 from tiny_models import without_samples
 from tiny_voice import AUDIO, save_vocoder, symbols_of
 from torch import Tensor
@@ -161,18 +160,6 @@ def test_a_vocoder_of_weights_alone_begins_a_training(
     assert f"{path} holds the generator alone: mpd and msd begin with new weights\n" in printed
     assert_begun_with(made, load_checkpoint(vocoder).networks)
     assert made.audio == AUDIO and made.stripped is None
-
-
-def test_a_training_that_was_begun_so_resumes(
-    vocoder: Path, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    words = [*SMALL_DISCRIMINATORS, "--from-checkpoint", vocoder, "--resume"]
-    begin(corpus, tmp_path / "out", "HiFi-GAN", *words)
-    begin(corpus, tmp_path / "out", "HiFi-GAN", *words, "--epochs", "2")
-    assert f"resuming from {tmp_path / 'out' / 'HiFi-GAN_checkpoint_1.pt'}: epoch 1" in capsys.readouterr().out
-    state = load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_2.pt").training
-    assert state["iteration"] == 2
-    assert [one["epoch"] for one in state["history"]] == [0, 1, 2], "first what it starts from"
 
 
 @pytest.mark.parametrize("option", ["--from-checkpoint", "--checkpoint-path"])

@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 import pytest
 from front_ends import FRONT_ENDS, say, spoken
-from test_text_tables import FOLDER, rows
+from test_text_tables import rows
 
 from common.errors import InputError
 from common.text.arpabet import utterance_draws
@@ -19,7 +19,7 @@ from common.text.lexicon import read_lexicon
 from common.text.phone_alphabets import phones_for_voice
 from common.text.ssml import Span
 from common.text.symbols import canonical_phone
-from common.text.words import EncodedText, align
+from common.text.words import EncodedText
 
 GERMAN = "Der schöne Hund (groß) läuft: nein! Pferd, Zeit… „Ja“."
 CODE_POINTS = FRONT_ENDS["code points"]
@@ -231,32 +231,6 @@ def test_every_symbol_that_is_said_is_in_one_word(kind: str) -> None:
     assert compared > 145
 
 
-# As eSpeak NG says them within a sentence, where it says them otherwise alone.
-WEAK = (
-    "a ɐ/ə, an ən/ɐn, at ɐt, for fəɹ, has hɐz, have hɐv, of əv, that ðɐɾ, the ðɪ, to tə/tʊ, it ɪɾ, were wɜɹ,"
-    " many mɛnɪ, mrs mɪsəs, no nʌmbəɹ"
-)
-
-
-def test_words_of_sentences_have_the_phones_that_they_have_alone() -> None:
-    def plain(symbols: list[int]) -> str:
-        said = re.sub(r"[ #ˈˌː.,;:!?…—]|sil", "", front_end.decode(symbols))
-        return said.replace("ɹɹ", "ɹ")  # one of which links it to a vowel
-
-    front_end = TextFrontEnd(FRONT_ENDS["english"])
-    weak = dict(map(str.split, WEAK.split(", ")))
-    n_words = n_equal = 0
-    for sentence in (FOLDER / "words.txt").read_text().splitlines():
-        encoded = front_end.encode_words([Span(sentence)])
-        assert len(encoded.words) == sum(any(map(str.isalnum, word)) for word in sentence.split()), sentence
-        for word in encoded.words:
-            if re.fullmatch(r"[A-Za-z]+(?:['-][A-Za-z]+)*'?", word.text):
-                phones = plain(list(encoded.ids[word.start : word.end]))
-                n_words += 1
-                n_equal += phones in (plain(front_end.encode(word.text)), *weak.get(word.text.lower(), "").split("/"))
-    assert n_words > 200 and n_equal / n_words >= 0.95
-
-
 @pytest.mark.parametrize("kind", ["v3", "v1", "english", "arpabet"])
 def test_a_span_with_a_source_is_one_word_and_a_word_across_spans_is_of_the_one_in_which_it_begins(kind: str) -> None:
     front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop")
@@ -301,19 +275,3 @@ def test_phones_of_a_span_are_what_the_voice_reads(kind: str, alphabet: str, wri
 def test_phones_that_a_voice_does_not_read_are_named(kind: str, phones: str, alphabet: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         TextFrontEnd(FRONT_ENDS[kind]).encode_words([Span(phones, alphabet=alphabet)], where="list.txt:2")
-
-
-@pytest.mark.parametrize(
-    ("alone", "said", "owners"),
-    [
-        ("of|the|cat", "ofthe cat", [(0, 1), (2, 2)]),
-        ("five pounds|million|today", "five million pounds today", [(0, 0), (1, 1), (1, 1), (2, 2)]),
-        ("one||six", "one to six", [(0, 0), (1, 1), (2, 2)]),
-        ("alpha|beta|gamma", "alpha gamma", [(0, 1), (2, 2)]),
-        ("one", "a b c d e f g h i j k l m n o p", [(0, 0)] * 16),
-        ("", "a b", [(0, 0)] * 2),
-        ("one|two", "", []),
-    ],
-)
-def test_what_is_said_belongs_to_words_in_order(alone: str, said: str, owners: list[tuple[int, int]]) -> None:
-    assert align([word.split() for word in alone.split("|")], said.split()) == owners

@@ -1,19 +1,31 @@
 """Wrong values of options are refused in one line."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tiny_tacotron2
+import tiny_waveglow
 from parsers import parser_of
 from pydantic import ValidationError
 from shell import ROOT
 from training_setup import set_up
 
+from common.config import AudioConfig
 from common.errors import InputError, OptionError
+from common.registry import get_model
 from common.serving.schema import SpeechRequest
+from common.text.config import TextConfig
 from common.text.prosody import LIMITS
 from common.text.ssml import read_markup
+from fastpitch.config import ModelConfig as FastPitchConfig
+from hifigan.config import ModelConfig as HifiganConfig
+from jasper.config import BlockConfig, FeatureConfig
 from jasper.yaml_config import load_config
+from tacotron2.config import ModelConfig as Tacotron2Config
+from waveglow.config import ModelConfig as WaveGlowConfig
 
 
 @pytest.mark.parametrize(
@@ -30,15 +42,6 @@ def test_no_band_ends_above_half_the_sampling_rate(tmp_path: Path, model: str, w
     argv = ["--model", model, "-o", str(tmp_path), "-d", str(tmp_path), *lists, *learned, *words.split()]
     with pytest.raises(OptionError, match=re.escape(message)):
         set_up(*argv)
-
-
-@pytest.mark.parametrize(
-    ("model", "option"), [("FastPitch", "--in-fft-conv1d-kernel-size"), ("Tacotron2", "--postnet-kernel-size")]
-)
-def test_an_even_kernel_is_refused_by_the_parser(model: str, option: str, capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit):
-        parser_of(f"train -m {model}").parse_args([option, "4"])
-    assert f"argument {option}: 4: expected an odd number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["rate", "pitch", "volume"])
@@ -68,3 +71,46 @@ def test_labels_that_yaml_reads_as_other_values_are_named(tmp_path: Path, labels
         load_config(tmp_path / "a.yaml")
     (tmp_path / "a.yaml").write_text(kept.replace(labels, "' ', n, y, N, Y"))
     assert load_config(tmp_path / "a.yaml").model.labels == (" ", "n", "y", "N", "Y")
+
+
+PHONES = TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())
+
+
+@pytest.mark.parametrize(
+    ("config", "values", "message"),
+    [
+        (FastPitchConfig, {"in_fft_conv1d_kernel_size": 4}, "in_fft_conv1d_kernel_size 4: expected an odd number"),
+        (FastPitchConfig, {"in_fft_output_size": 16}, "--in-fft-output-size, .*: expected that of --symbols-emb"),
+        (Tacotron2Config, {"encoder_kernel_size": 4}, "encoder_kernel_size 4"),
+        (Tacotron2Config, {"symbols_embedding_dim": 8, "encoder_embedding_dim": 10}, "--encoder-embedding-dim"),
+        (Tacotron2Config, {"n_frames_per_step": 2}, "n_frames_per_step"),
+        (HifiganConfig, {"resblock_kernel_sizes": (3, 7)}, "and --resblock-dilation-sizes: expected as many"),
+        (HifiganConfig, {"upsample_kernel_sizes": (16, 15, 4, 4)}, r"--upsample-kernel-sizes \(16, 15, 4, 4\): exp"),
+        (HifiganConfig, {"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "and groups that divide a convolution"),
+        (WaveGlowConfig, {"n_group": 7}, "^--groups 7: expected an even number, as every flow halves its channels$"),
+        (WaveGlowConfig, {"n_early_every": 1}, "^--early-size, --early-every: they leave no channels of --groups"),
+        (BlockConfig, {"filters": 8, "stride": 2}, "of a residual block"),
+        (FeatureConfig, {"n_fft": 256}, "win_length 320 is longer than filter_length 256"),
+    ],
+)
+def test_architectures_that_cannot_be_built_name_the_option(config: type, values: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        config(**values)
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "audio", "text", "message"),
+    [
+        ("FastPitch", FastPitchConfig(), {"n_mels": 40}, TextConfig(), "makes 80 mel channels, the audio has 40"),
+        ("FastPitch", FastPitchConfig(), {}, PHONES, "reads 148 symbols, symbol set arpabet has 88"),
+        ("Tacotron2", tiny_tacotron2.TINY, {}, None, "mel channels"),
+        ("Tacotron2", replace(tiny_tacotron2.TINY, n_mel_channels=80), {}, TextConfig(), "symbols"),
+        ("HiFi-GAN", HifiganConfig(), {"filter_length": 2048, "hop_length": 512}, None, "8 8 2 2 multiply to 256, ex"),
+        ("WaveGlow", tiny_waveglow.SMALL, {"n_mels": 6, "hop_length": 250}, None, "^--groups 4: expected a divisor of"),
+    ],
+)
+def test_networks_that_do_not_fit_audio_and_text_are_refused(
+    model: str, config: Any, audio: dict[str, int], text: TextConfig | None, message: str
+):
+    with pytest.raises(InputError, match=message):
+        get_model(model).model.build_networks(config, AudioConfig(**audio), text)

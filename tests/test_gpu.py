@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from test_vocoder import alone, argv, ready, vocoder_checkpoint
 from tiny import make_corpus, train_options
 from tiny_vocoder import (
     ALIGNED,
@@ -15,14 +16,18 @@ from tiny_vocoder import (
     train_options as vocoder_options,
     vocoder_engine,
 )
+from torch import Tensor
 
 import inference
 import train
+from common.audio.wav import load_wav
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.logger import read_log
+from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import Controls
+from common.torch_file import save_tensor
 from fastpitch.config import ModelConfig
 from fastpitch.model import build_networks
 from hifigan.model import build_networks as build_vocoder
@@ -154,3 +159,57 @@ def test_a_vocoder_trains_on_the_gpu_in_every_precision(precision: tuple[str, ..
     mel = losses(tmp_path, "train_mel_loss")
     assert sum(mel[-4:]) < 0.7 * sum(mel[:4])
     assert losses(tmp_path, "val_mel_loss")[0] < 0.7 * mel[0]
+
+
+LENGTHS = (70, 12, 100, 64, 1, 100)
+
+
+def mels() -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(8, n, generator=generator) - 4 for n in LENGTHS]
+
+
+@pytest.mark.parametrize(
+    ("options", "tolerance"),
+    [
+        ((), 1e-3),
+        (("--cuda-graphs",), 1e-3),
+        (("--cuda-graphs", "--amp"), 2e-2),
+        (("--amp",), 2e-2),
+        (("--torchscript",), 1e-3),
+        (("--compile",), 1e-3),
+        (("--compile", "--cuda-graphs"), 1e-3),
+    ],
+)
+@pytest.mark.parametrize("batch_size", ["1", "4"])
+def test_sound_made_on_the_gpu_is_that_of_the_cpu(tmp_path: Path, capsys, options, tolerance, batch_size):
+    lines = ["mel\toutput"]
+    for place, mel in enumerate(mels()):
+        save_tensor(tmp_path / f"{place}.pt", mel)
+        lines.append(f"{place}.pt\t{place}")
+    (tmp_path / "list.tsv").write_text("\n".join(lines) + "\n")
+    checkpoint = vocoder_checkpoint(tmp_path / "v.pt")
+    inference.main(argv(tmp_path, "--hifigan", checkpoint, "--cuda", "--no-tf32", "-bs", batch_size, *options))
+    for place, mel in enumerate(mels()):
+        wave = load_wav(tmp_path / "out" / f"{place}.wav", sampling_rate=None)
+        torch.testing.assert_close(wave, alone(ready(0), mel), rtol=0, atol=tolerance)
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_a_recording_that_fails_leaves_stream_and_random_numbers_as_they_were():
+    device, stream = torch.device("cuda"), torch.cuda.current_stream()
+
+    def wait() -> Tensor:
+        return torch.ones(3, device=device) * torch.ones(3, device=device).sum().item()
+
+    torch.cuda.manual_seed(1)
+    expected = torch.rand(3, device=device)
+    torch.cuda.manual_seed(1)
+    with pytest.raises(RuntimeError):
+        GraphRecorder("x").capture(wait)
+    assert torch.cuda.current_stream() == stream
+    assert torch.equal(torch.rand(3, device=device), expected)
+    replay, drawn = GraphRecorder("x").capture(lambda: torch.rand(3, device=device))
+    torch.cuda.manual_seed(1)
+    replay()
+    assert torch.equal(drawn, expected)

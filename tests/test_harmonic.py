@@ -13,20 +13,16 @@ import tiny_voice
 import torch
 from test_export import VOICE, network
 from tiny_harmonic import AUDIO, harmonic_objective, options, parts, small_network, speech_mel, voice_of
-from tiny_models import HARMONIC, logged, without_samples
-from tiny_vocoder import TINY, TINY_DISCRIMINATORS, make_recordings
+from tiny_vocoder import TINY
 from torch import Tensor
 
-import inference
 import train
 from common.audio.mel import MelExtractor
 from common.audio.pitch import AT_FRAMES, estimate_pitch
-from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
 from common.data.recordings import SILENCE
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import InputError, OptionError
 from common.nn.discriminators import build_discriminators
 from common.nn.layers import SeededNoise
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
@@ -112,13 +108,6 @@ def test_corrections_bring_the_mel_near_the_wanted_one(audio: AudioConfig):
     assert errors[0] > 2 * errors[1] and errors[1] > errors[2]
 
 
-def test_pitch_is_found_in_float32_even_under_autocast():
-    network, mel = small_network(), speech_mel(40)
-    with torch.autocast("cpu", torch.bfloat16):
-        track = network.track(mel)
-    assert torch.equal(track, network.track(mel))
-
-
 RATE = 22050  # Hz
 SOUND_WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0}
 TRAINING = "-m Harmonic --channels 8 --layers 1 --pitch-channels 8 --segment-frames 16 -bs 4".split()
@@ -150,29 +139,6 @@ def test_the_pitch_of_a_part_is_that_of_its_sound_at_any_speed(dataset: Harmonic
         both = (found > 0) & (item.voicing[0] > 0)
         assert both[:16].all()
         assert (1200 * (found[both] / item.pitch[0, both]).log2()).abs().median() < 5
-
-
-def test_the_segment_of_a_part_lies_in_its_recording_and_zeros_follow_its_end(dataset: HarmonicDataset):
-    for epoch in range(1, 30):
-        item = dataset.draw(0, epoch=epoch)
-        assert item.audio[0, : item.noise.size(2)].abs().unfold(0, 2000, 2000).amax(1).min() > 0.05
-    short = dataset.draw(1, epoch=1)
-    assert short.audio[0, : RATE // 20].abs().max() > 0.05 and (short.audio[0, RATE // 4 :] == 0).all()
-    assert short.voicing[0, :3].all() and not short.voicing[0, 30:].any()
-
-
-def test_validation_reads_complete_recordings_with_their_pitch(dataset: HarmonicDataset, tmp_path: Path):
-    item = dataset[0]
-    assert torch.equal(item.audio[0], load_wav(tmp_path / "wavs" / "glide.wav", sampling_rate=RATE))
-    assert item.pitch[0, 5:-5].diff().min() > 0 and item.voicing[0, 5:-5].all()
-    batch = dataset.collate([dataset[0], dataset[1]])
-    assert batch.audio.shape == (2, 2 * RATE) and batch.n_samples == (2 * RATE, RATE // 8)
-    terms = harmonic_objective().evaluate({"harmonic": small_network()}, batch)
-    alone = harmonic_objective().evaluate({"harmonic": small_network()}, dataset[1])
-    both = harmonic_objective().evaluate({"harmonic": small_network()}, dataset[0])
-    for name, term in terms.items():
-        torch.testing.assert_close(term.total, alone[name].total + both[name].total, rtol=1e-4, atol=1e-4)
-        assert float(term.count) == float(alone[name].count + both[name].count)
 
 
 @pytest.fixture
@@ -235,20 +201,6 @@ def test_the_spectral_distance_is_zero_of_the_same_sound_and_that_of_its_paper_e
     torch.testing.assert_close(distance[0], expected, rtol=1e-4, atol=0)
 
 
-def test_noise_of_a_recordings_strength_costs_less_than_weaker_noise():
-    generator = torch.Generator().manual_seed(0)
-    recorded, first, second = 0.1 * torch.randn(3, 8, 8192, generator=generator)
-    objective = harmonic_objective()
-    losses = [objective.sound_sums(recorded, gain * first, gain * second) for gain in (0.7, 0.9, 1.0, 1.1)]
-    costs = [float(sum(weight * one[name] for name, weight in SOUND_WEIGHTS.items())) for one in losses]
-    assert costs[0] > costs[1] and costs[2] < costs[3]
-    alone = objective.sound_sums(recorded, first)
-    twice = objective.sound_sums(recorded, first, first)
-    for name, value in alone.items():
-        torch.testing.assert_close(twice[name], value)
-        assert losses[2][name] < value
-
-
 def test_silence_has_finite_losses_and_gradients(tmp_path: Path):
     save(tmp_path / "wavs" / "silence.wav", torch.zeros(RATE))
     (tmp_path / "list.txt").write_text("wavs/silence.wav\n")
@@ -273,17 +225,6 @@ def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
     assert all(parameter.grad.abs().max() > 0 for parameter in network.pitch.parameters())
 
 
-def test_a_network_learns_pitch_and_sound_of_a_few_recordings(tmp_path: Path):
-    corpus = make_recordings(tmp_path / "corpus", count=12)
-    lists = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
-    words = [*TRAINING, "-o", str(tmp_path / "out"), "-d", str(corpus), *lists, "--epochs", "30", "-lr", "5e-3"]
-    with without_samples():
-        assert train.main([*words, "--validation-interval", "29"]) == 0
-    losses = logged(tmp_path / "out", "avg_train_loss")
-    assert losses[-1] < 0.85 * losses[0]
-    assert logged(tmp_path / "out", "val_pitch_error")[-1] < 400  # cents; of new weights they are some 1,500
-
-
 def test_what_cannot_be_trained_on_is_refused(dataset: HarmonicDataset, tmp_path: Path):
     save(tmp_path / "wavs" / "tiny.wav", torch.zeros(400))
     (tmp_path / "tiny.txt").write_text("wavs/tiny.wav\n")
@@ -295,9 +236,6 @@ def test_what_cannot_be_trained_on_is_refused(dataset: HarmonicDataset, tmp_path
     lists = ["--training-files", str(tmp_path / "list.txt"), "--validation-files", str(tmp_path / "list.txt")]
     with pytest.raises(OptionError, match="--segment-frames 7: the loss needs at least 8 such frames"):
         train.main([*TRAINING, "-o", str(tmp_path / "o"), "-d", str(tmp_path), *lists, "--segment-frames", "7"])
-
-
-SWITCH = ["--adversarial", *TINY_DISCRIMINATORS]
 
 
 def networks() -> Networks:
@@ -337,26 +275,6 @@ def test_the_discriminators_teach_the_filter_and_not_the_pitch_network():
     assert all(parameter.grad.abs().max() > 0 for parameter in made["harmonic"].filter.parameters())
 
 
-def test_a_training_without_them_continues_with_new_discriminators(corpora: Path, tmp_path: Path):
-    with without_samples():
-        assert HARMONIC.train(corpora, tmp_path, "--epochs", "1") == 0
-        plain = load_checkpoint(HARMONIC.checkpoint(tmp_path, 1))
-        assert list(plain.networks) == ["harmonic"] and logged(tmp_path, "train_d_loss") == []
-        assert HARMONIC.train(corpora, tmp_path, "--epochs", "2", "--resume", *SWITCH) == 0
-    checkpoint = load_checkpoint(HARMONIC.checkpoint(tmp_path, 2))
-    assert list(checkpoint.networks) == ["harmonic", "mpd", "msd"] and list(checkpoint.ema) == ["harmonic"]
-    assert checkpoint.training["iteration"] == 2 * plain.training["iteration"]
-    steps = {int(state["step"]) for state in checkpoint.training["optimizers"]["harmonic"]["states"].values()}
-    assert steps == {checkpoint.training["iteration"]}
-    with pytest.raises(CheckpointError, match=r"its optimizers are of .*discriminator.*; give the run's options"):
-        HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume")
-    with pytest.raises(CheckpointError, match=r"does not fit: discriminators.mpd_periods: \[2, 3\] .*, \[2, 5\] "):
-        HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume", "--adversarial", "--mpd-periods", "2", "5")
-
-
-TEXT = "one word after the other, and then more of them, until pieces are needed."
-
-
 def save_vocoder(path: Path, audio: AudioConfig) -> Path:
     """A small vocoder's checkpoint, whose noise is faint."""
     network = small_network(audio)
@@ -378,13 +296,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def speak_text(folder: Path, vocoder: str, output: Path, *words: str) -> np.ndarray:
-    """The sound of `inference.py`."""
-    models = ["--fastpitch", str(folder / "voice.pt"), "--harmonic", str(folder / vocoder)]
-    assert inference.main([*models, "--text", TEXT, "-o", str(output), *words]) == 0
-    return soundfile.read(output)[0]
-
-
 @pytest.mark.parametrize(
     "audio, longest", [(AUDIO, 2000), (ALIGNED, 90), (ODD, 90)], ids=["centered", "aligned", "odd hop"]
 )
@@ -397,23 +308,3 @@ def test_short_and_long_mels_sound_as_in_pytorch(tmp_path: Path, audio: AudioCon
         waves = [one.infer(mel[:, :, -n_frames:].contiguous(), seed=5) for one in (expected, made)]
         assert waves[0].shape == (1, n_frames * audio.hop_length) and waves[0].abs().max() > 1e-3
         torch.testing.assert_close(waves[1], waves[0], atol=1e-3, rtol=0)
-
-
-def test_an_utterance_is_the_same_in_any_batch(folder: Path):
-    made, expected = network(folder / "harmonic.onnx"), network(folder / "harmonic.pt")
-    mel, lengths = speech_mel(40, tiny_voice.AUDIO).expand(3, -1, -1), torch.tensor([40, 1, 17])
-    together = made.infer(mel, lengths)
-    torch.testing.assert_close(together, expected.infer(mel, lengths), atol=1e-4, rtol=0)
-    for wave, length in zip(together, lengths):
-        alone = made.infer(mel[:1, :, :length].contiguous())[0]
-        torch.testing.assert_close(wave[: len(alone)], alone, atol=1e-4, rtol=0)
-        assert (wave[len(alone) :] == 0).all()
-
-
-@pytest.mark.parametrize("suffix", ["onnx", "safetensors"])
-def test_inference_speaks_with_a_file_as_with_the_checkpoint(folder: Path, tmp_path: Path, suffix: str):
-    sounds = [
-        speak_text(folder, f"harmonic.{kind}", tmp_path / f"{kind}.wav", "--seed", "7") for kind in ("pt", suffix)
-    ]
-    assert np.abs(sounds[0]).max() > 0.01
-    np.testing.assert_allclose(sounds[1], sounds[0], atol=1e-3)

@@ -16,26 +16,14 @@ import torch
 from golden_files import audio_config, group, listed, read_case, read_golden, series
 from hifigan_goldens import GENERATORS, formula_weights, generator_case, model_config
 from safetensors.torch import load_file
-from tiny_models import MODELS, Runs, logged
-from tiny_vocoder import (
-    ALIGNED,
-    DEFAULTS,
-    cut,
-    hifigan_objective,
-    segments,
-    tiny_networks,
-    train_options,
-    vocoder_engine,
-)
+from tiny_models import logged
+from tiny_vocoder import ALIGNED, DEFAULTS, cut, hifigan_objective, segments, tiny_networks, vocoder_engine
 from torch import Tensor, nn
 from toy import weights
 from training_setup import set_up, values
 
 import train
 from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
 from common.data.recordings import input_mel_extractor
 from common.errors import InputError, OptionError
@@ -48,9 +36,7 @@ from common.nn.discriminators import (
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.engine import StepResult
 from common.training.objective import Networks, Objective
-from common.training.options import parse_command_line
 from common.training.settings import TrainingSetup
-from common.training.start import read_command
 from hifigan import training_setup
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.data_function import HifiganBatch, HifiganDataset
@@ -58,14 +44,6 @@ from hifigan.loss_function import HifiganObjective
 from hifigan.model import Generator, RowConvTranspose, build_networks
 
 FOLDER = "hifigan"
-SMALL = ModelConfig(
-    n_mel_channels=6,
-    upsample_rates=(4, 2),
-    upsample_kernel_sizes=(8, 6),
-    upsample_initial_channel=16,
-    resblock_kernel_sizes=(3, 5),
-    resblock_dilation_sizes=((1, 3), (1, 2)),
-)
 
 
 def record(generator: Generator, mel: Tensor) -> dict[str, Tensor]:
@@ -647,36 +625,6 @@ def test_the_engine_computes_grouped_convolutions_in_float32_where_asked(in_amp:
     assert kinds == {True: {torch.bfloat16 if in_amp else torch.float32}, False: {torch.bfloat16}}
 
 
-def whole_recordings() -> list[HifiganBatch]:
-    batches = [segments(1, seed=seed, size=256 * frames) for seed, frames in ((1, 9), (2, 20), (3, 14))]
-    return [replace(batch, names=(f"u{index}",)) for index, batch in enumerate(batches)]
-
-
-def joined(batches: list[HifiganBatch]) -> HifiganBatch:
-    rows = [batch.audio[0] for batch in batches]
-    return HifiganBatch(
-        tuple(batch.names[0] for batch in batches),
-        torch.nn.utils.rnn.pad_sequence(rows, batch_first=True),
-        torch.tensor([len(row) for row in rows]),
-        256,
-    )
-
-
-def test_validation_takes_complete_recordings_and_does_not_depend_on_batches():
-    networks = tiny_networks()
-    engine = vocoder_engine(networks)
-    alone, batches = engine.evaluate(whole_recordings()), whole_recordings()
-    assert engine.evaluate([joined(batches)]) == pytest.approx(alone, rel=1e-5)
-    extractor = hifigan_objective()._loss_mel
-    errors, frames = 0.0, 0
-    with torch.inference_mode():
-        for batch in batches:  # the loss of the paper, written plainly for one recording after the other
-            wave = networks["generator"](engine.objective._input_mel(batch.audio))
-            error = (extractor(wave) - extractor(batch.audio)).abs()
-            errors, frames = errors + error.sum().item(), frames + error.numel()
-    assert alone == {"mel_loss": pytest.approx(45 * errors / frames, rel=1e-5)}
-
-
 REQUIRED = ("-m HiFi-GAN -o out --training-files a.txt --validation-files b.txt").split()
 
 
@@ -686,15 +634,6 @@ def parse(*argv: str) -> Namespace:
 
 def settings(*argv: str) -> TrainingSetup:
     return set_up(*REQUIRED, *argv)
-
-
-def fine_tuning(*argv: str) -> TrainingSetup:
-    """With --fine-tuning, from a trained vocoder."""
-    command = read_command(parse_command_line([*REQUIRED, "--fine-tuning", *argv]))
-    trained = Checkpoint(model="HiFi-GAN", config=ModelConfig(), audio=AudioConfig(), text=None, networks={})
-    return command.spec.training_setup.set_up(
-        command.options, replace(command.request, resumed=(Path("x.pt"), trained))
-    )
 
 
 def config(*argv: str) -> ModelConfig:
@@ -722,12 +661,6 @@ def test_without_options_training_is_as_published():
     assert (found.text, found.adaptable) == (None, ())
     assert config() == PRESETS["v1"] == ModelConfig()
     assert objective()._loss_mel.config == replace(found.audio, framing="aligned", mel_fmax=None)
-
-
-def write_json(folder: Path, **values: object) -> str:
-    path = folder / "config.json"
-    path.write_text(json.dumps(values))
-    return str(path)
 
 
 def test_the_authors_configuration_describes_their_model_and_recipe(goldens: Path):
@@ -771,76 +704,12 @@ def test_options_that_do_not_go_together_are_refused(words: str, message: str):
         settings(*words.split())
 
 
-def describe(folder: Path, audio: AudioConfig) -> str:
-    folder.mkdir(exist_ok=True)
-    (folder / "audio.json").write_text(json.dumps(to_plain(audio)))
-    return str(folder)
-
-
-EXAMPLES = HifiganObjective.examples
-HIFIGAN = next(model for model in MODELS if model.name == "HiFi-GAN")
-
-
 @pytest.fixture(scope="module", autouse=True)
 def without_pictures() -> Iterator[None]:
     """Drawing takes longer than all else here; the test of the pictures takes it up again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HifiganObjective, "examples", lambda *_: [])
         yield
-
-
-@pytest.fixture
-def corpus(corpora: Path) -> Path:
-    return corpora / "recordings"
-
-
-@pytest.fixture
-def runs(make_once, corpora: Path) -> Runs:
-    return Runs(make_once, corpora, HIFIGAN)
-
-
-def run_train(corpus: Path, output: Path, *extra: str) -> int:
-    return train.main(train_options(corpus, output, *extra))
-
-
-@pytest.fixture
-def whole_run(runs: Runs, tmp_path: Path) -> Path:
-    """The last checkpoint of a run of 3 epochs that nothing interrupts, as if its mels had been HiFi-GAN's own."""
-    path = tmp_path / "whole" / "HiFi-GAN_checkpoint_3.pt"
-    save_checkpoint(path, replace(load_checkpoint(HIFIGAN.checkpoint(runs.plain, 3)), audio=ALIGNED))
-    return path
-
-
-def write_mels(corpus: Path, folder: Path, audio: AudioConfig) -> Path:
-    """The mels of all recordings, with their description."""
-    extract = MelExtractor(audio)
-    folder.mkdir()
-    for path in sorted((corpus / "wavs").glob("*.wav")):
-        mel = extract(load_wav(path, sampling_rate=audio.sampling_rate)[None])[0]
-        torch.save(mel.clone(), folder / f"{path.stem}.pt")
-    (folder / "audio.json").write_text(json.dumps(to_plain(audio)))
-    return folder
-
-
-@pytest.fixture
-def centered_mels(corpus: Path, tmp_path: Path) -> Path:
-    """Mels as a generator makes them: centered, of recordings as they are."""
-    return write_mels(corpus, tmp_path / "centered", AudioConfig())
-
-
-def test_fine_tuning_resumes_from_a_trained_vocoder(
-    corpus: Path, whole_run: Path, centered_mels: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    """Its epochs and its schedule continue; framing and peak become those of the mels."""
-    words = ("--fine_tuning", "--input_mels_dir", str(centered_mels), "--checkpoint-path", str(whole_run))
-    assert run_train(corpus, tmp_path, *words, "--fine_tune_lr_factor", "3", "--epochs", "4") == 0
-    assert "HiFi-GAN_checkpoint_3.pt: epoch 3, iteration 12" in capsys.readouterr().out
-    checkpoint = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_4.pt")
-    assert checkpoint.training["iteration"] == 16
-    assert checkpoint.audio == AudioConfig()
-    rates = logged(tmp_path, "train_lrate_generator")
-    assert rates == pytest.approx([9e-4 * 0.9998**3] * 4, rel=1e-9)
-    assert run_train(corpus, tmp_path, *words[:3], "--resume", "--epochs", "5") == 0
 
 
 # A few channels, segments of a fifth of a second, and a rate that falls soon: what a few hundred updates make of them.

@@ -174,14 +174,6 @@ def test_a_generator_without_weight_norm_is_the_same_under_it(goldens: Path, tmp
         torch.testing.assert_close(generator.state_dict()[key], value, atol=0, rtol=1e-6)
 
 
-@pytest.mark.parametrize("wrap", [lambda s: {"generator": s}, lambda s: {"state_dict": s}, lambda s: s])
-def test_bare_weights_are_read_with_the_config_in_their_folder(folder: Path, expected, tmp_path: Path, wrap):
-    state = {f"module.{key}": value for key, value in _payload(folder / AUTHORS)["generator"].items()}
-    torch.save(wrap(state), tmp_path / "voice.pt")
-    _copy(folder / "jik876/config.json", tmp_path / "config.json")
-    _assert_speaks(load_checkpoint(tmp_path / "voice.pt"), expected, "jik876_generator")
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

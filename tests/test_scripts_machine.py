@@ -44,7 +44,7 @@ def test_a_command_of_one_process_uses_a_gpu_if_there_is_one(
     assert cuda() and not cuda(NUM_GPUS="0") and not cuda(CUDA_VISIBLE_DEVICES="")
     assert not cuda(CPU="true") and not cuda(CUDA="false"), "older names"
     assert cuda(CUDA="true", CUDA_VISIBLE_DEVICES="")
-    refused = run_bash(ROOT / "scripts" / script, *words, DRY_RUN="1", NUM_GPUS="some", **variables)
+    refused = run_bash(ROOT / "scripts" / script, DRY_RUN="1", NUM_GPUS="some", **variables)
     assert (refused.returncode, refused.stderr.count("NUM_GPUS=some: expected auto")) == (2, 1)
 
 

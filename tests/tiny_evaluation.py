@@ -7,12 +7,9 @@ from pathlib import Path
 import numpy as np
 import soundfile
 import tiny_voice
-import torch
 from corpus import RATE, glide
 from tiny_checkpoint import build, save_networks
-from tiny_tacotron2 import TINY as TINY_TACOTRON2
 from tiny_voice import save_vocoder
-from tiny_waveglow import SMALL
 
 from common.config import AudioConfig
 from common.text.config import TextConfig
@@ -51,21 +48,6 @@ def _save_voice(path: Path, text: TextConfig) -> Path:
     n_symbols = TextFrontEnd(text).n_symbols
     model = replace(tiny_voice.MODEL, n_mel_channels=AUDIO.n_mels, energy_conditioning=False, n_symbols=n_symbols)
     return tiny_voice.save_voice(path, text=text, model=model, audio=AUDIO)
-
-
-def save_other_models(folder: Path) -> tuple[Path, Path]:
-    """A Tacotron 2, whose utterances are cut after 40 frames, and a WaveGlow."""
-    text = TextConfig()
-    options = {"n_mel_channels": AUDIO.n_mels, "n_symbols": TextFrontEnd(text).n_symbols, "max_decoder_steps": 40}
-    tacotron2 = replace(TINY_TACOTRON2, **options)
-    networks = build("Tacotron2", tacotron2, AUDIO, text)
-    with torch.no_grad():
-        networks["tacotron2"].decoder.gate_layer.linear_layer.bias.fill_(-20.0)  # it never wants to end
-    waveglow = replace(SMALL, n_mel_channels=AUDIO.n_mels)
-    return (
-        save_networks(folder / "t.pt", "Tacotron2", tacotron2, networks, audio=AUDIO, text=text),
-        save_networks(folder / "w.pt", "WaveGlow", waveglow, build("WaveGlow", waveglow, AUDIO), audio=AUDIO),
-    )
 
 
 def write_recordings(folder: Path, names: Sequence[str], *, rate: int = RATE) -> None:
