@@ -19,7 +19,7 @@ from common.synthesis.networks import MelToWave, VocoderSettings
 from common.text.config import TextConfig
 from harmonic.arg_parser import InferenceOptions
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
-from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
+from harmonic.source import HIGHEST, LOWEST, harmonics, phase_at_frames
 
 _PITCH_KERNEL, _PITCH_LAYERS = 5, 3
 _BIN = math.log(HIGHEST / LOWEST) / (N_PITCHES - 1)  # between two pitches, logarithm
@@ -29,8 +29,6 @@ _MIDDLE = 200.0  # Hz
 _LOUDEST, _FAINTEST = 6.5, -14.0  # logarithms of gains
 _NOISE_GAIN = -1.5  # logarithm, to begin with
 _MOST_CORRECTED = 2.0  # logarithm, of one correction
-_OTHER = 0.03  # logarithm: a pitch so far from the mel's, half a semitone, is another
-_SMOOTHED = 5  # mel channels
 _TINY = torch.finfo(torch.float32).tiny
 
 
@@ -116,7 +114,7 @@ class FilterNetwork(nn.Module):
         nn.init.constant_(self.end.bias[n_bins : 2 * n_bins], _NOISE_GAIN)
 
     def forward(self, mel: Tensor, track: Tensor, padding: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """mel (B, n_mels, F), track (B, 3 or 4, F) of `HarmonicVocoder.track` -> three of (B, F, bins) float32."""
+        """mel (B, n_mels, F), track (B, 3, F) of `HarmonicVocoder.track` -> three of (B, F, bins) float32."""
         pitch, voicing = track[:, :1], track[:, 1:2]
         x = torch.cat([scale_log_mel(mel), 4 * voicing * (pitch.log() - math.log(_MIDDLE)), voicing], dim=1)
         x = self.start_norm(self.start(_masked(x, padding)).transpose(1, 2)).transpose(1, 2)
@@ -170,47 +168,28 @@ class HarmonicVocoder(MelToWave, nn.Module):
         self._noise = SeededNoise(audio.hop_length)
 
     @torch.no_grad()
-    def track(
-        self, mel: Tensor, lengths: Tensor | None = None, *, pitch: Tensor | None = None, voicing: Tensor | None = None
-    ) -> Tensor:
-        """mel (B, n_mels, F) -> (B, 4, F) float32: pitch (Hz), voicing (0 to 1), phase (cycles), and how far the pitch
-        differs from the mel's (0 to 1).
-
-        A ``pitch`` (B, F) in Hz, 0 where it is interpolated, and a ``voicing`` (B, F) replace the mel's.
-        """
+    def track(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """The mel's `track_of`: mel (B, n_mels, F), lengths (B,) frames -> (B, 3, F) float32."""
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
-        filled, voicing = found.pitch, torch.sigmoid(found.voicing) if voicing is None else voicing.float()
-        other = torch.zeros_like(voicing)
-        if pitch is not None:
-            filled = fill_unvoiced(pitch.float())
-            other = ((filled / found.pitch).log().abs() / _OTHER).clamp(max=1).float()
+        pitch, voicing = found.pitch, torch.sigmoid(found.voicing)
         if valid is not None:
             assert lengths is not None
             # Windows and smoothing read a few frames past an utterance's end, which repeat its last one.
             last = (lengths - 1).clamp(min=0).unsqueeze(1)
-            filled = torch.where(valid, filled, filled.gather(1, last))
-            voicing = torch.where(valid, voicing, voicing.gather(1, last))
-        return torch.cat([self.track_of(filled, voicing), other.unsqueeze(1)], dim=1)
+            pitch, voicing = (torch.where(valid, one, one.gather(1, last)) for one in (pitch, voicing))
+        return self.track_of(pitch, voicing)
 
     def track_of(self, pitch: Tensor, voicing: Tensor) -> Tensor:
-        """The first three rows of `track` for pitch (B, F) in Hz, never 0, and voicing (B, F)."""
+        """pitch (B, F) in Hz, never 0, voicing (B, F) -> (B, 3, F): pitch, smoothed voicing, phase in cycles."""
         return torch.stack([pitch.float(), _smoothed(voicing), phase_at_frames(pitch, self.audio)], dim=1)
 
     def forward(
-        self,
-        mel: Tensor,
-        track: Tensor,
-        noise: Tensor,
-        lengths: Tensor | None = None,
-        *,
-        corrections: int,
-        other_pitch: bool = False,
+        self, mel: Tensor, track: Tensor, noise: Tensor, lengths: Tensor | None = None, *, corrections: int
     ) -> Tensor:
-        """mel (B, n_mels, F), `track`'s (B, 4, F), noise (N * B, T), lengths (B,) frames -> wave (N * B, T) float32.
+        """mel (B, n_mels, F), `track`'s (B, 3, F), noise (N * B, T), lengths (B,) frames -> wave (N * B, T) float32.
 
-        T is (F - 1) * hop + filter_length. Each of N batches of noise makes a batch of sounds. With ``other_pitch``,
-        corrections are smooth in frequency, so that they don't restore the mel's harmonics.
+        T is (F - 1) * hop + filter_length. Each of N batches of noise makes a batch of sounds.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         gain, noise_gain, phase = self.filter(mel, track, None if valid is None else ~valid.unsqueeze(1))
@@ -232,9 +211,6 @@ class HarmonicVocoder(MelToWave, nn.Module):
             for _ in range(corrections):
                 spectrum = self._spectrum(wave)
                 missing = (mel - self.mel.of_spectrum(spectrum)).clamp(-_MOST_CORRECTED, _MOST_CORRECTED)
-                if other_pitch:
-                    smooth = F.avg_pool2d(missing, (_SMOOTHED, 1), 1, (_SMOOTHED // 2, 0), count_include_pad=False)
-                    missing = torch.lerp(missing, smooth, track[:, 3:])
                 wave = self._sound(spectrum * torch.matmul(missing.transpose(1, 2), self.interpolation).exp(), *windows)
         return wave
 
@@ -244,9 +220,6 @@ class HarmonicVocoder(MelToWave, nn.Module):
         mel: Tensor,
         lengths: Tensor | None = None,
         *,
-        track: Tensor | None = None,
-        pitch: Tensor | None = None,
-        voicing: Tensor | None = None,
         corrections: int = MEL_CORRECTIONS,
         seed: int = 1234,
         first_frame: int = 0,
@@ -254,12 +227,9 @@ class HarmonicVocoder(MelToWave, nn.Module):
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
         The noise depends on ``seed`` and the position in the utterance, where the mel begins at ``first_frame``.
-        ``pitch`` and ``voicing`` are `track`'s; ``track`` is its result, cut like the mel.
         """
-        if track is None:
-            track = self.track(mel, lengths, pitch=pitch, voicing=voicing)
         noise = draw_noise(self._noise, seed, mel, self.audio, first_frame=first_frame)
-        wave = self(mel, track, noise, lengths, corrections=corrections, other_pitch=pitch is not None)
+        wave = self(mel, self.track(mel, lengths), noise, lengths, corrections=corrections)
         return self.cut(wave, mel.size(2), lengths)
 
     def cut(self, wave: Tensor, n_frames: int, lengths: Tensor | None) -> Tensor:

@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import tiny_voice
 import torch
 from test_export import VOICE, network
 from test_streaming import error_of
-from tiny_harmonic import AUDIO, harmonic_objective, options, parts, save_harmonic, small_network, speech_mel, voice_of
+from tiny_harmonic import AUDIO, harmonic_objective, options, parts, small_network, speech_mel, voice_of
 from tiny_models import HARMONIC, logged, without_samples
 from tiny_vocoder import TINY, TINY_DISCRIMINATORS, make_recordings
 from torch import Tensor
@@ -24,20 +23,21 @@ import inference
 import train
 from common.audio.mel import MelExtractor
 from common.audio.pitch import AT_FRAMES, estimate_pitch
-from common.audio.wav import load_wav, save_wav
+from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, to_plain
 from common.data.recordings import SILENCE
 from common.errors import CheckpointError, InputError, OptionError
 from common.nn.discriminators import build_discriminators
+from common.nn.layers import SeededNoise
 from common.synthesis.vocoder import NetworkVocoder
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.objective import Networks
 from harmonic.arg_parser import InferenceOptions
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance
-from harmonic.model import HarmonicVocoder
+from harmonic.model import HarmonicVocoder, draw_noise
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 from scripts import checkpoint_tools
 
@@ -85,14 +85,15 @@ def test_pitch_is_interpolated_through_unvoiced_frames():
     torch.testing.assert_close(fill_unvoiced(pitch), expected)
 
 
-@pytest.mark.parametrize("corrections", [0, 2])
-def test_a_given_pitch_is_what_is_heard(corrections: int):
+def test_a_given_pitch_is_what_is_heard():
     n_frames = 120
     pitch = torch.linspace(110, 260, n_frames)
     network = small_network()
     torch.nn.init.zeros_(network.filter.end.weight)  # phases that vary at random from frame to frame would be heard
-    given = {"pitch": pitch[None], "voicing": torch.ones(1, n_frames)}
-    wave = network.infer(speech_mel(n_frames), **given, corrections=corrections)[0]
+    mel, track = speech_mel(n_frames), network.track_of(pitch[None], torch.ones(1, n_frames))
+    noise = draw_noise(SeededNoise(AUDIO.hop_length), 1234, mel, AUDIO, first_frame=0)
+    with torch.no_grad():
+        wave = network.cut(network(mel, track, noise, corrections=0), n_frames, None)[0]
     found = estimate_pitch(wave.numpy(), AUDIO, n_frames=n_frames, method=AT_FRAMES)
     heard = found > 0
     assert heard[5:35].all() and heard[65:110].all()
@@ -364,50 +365,6 @@ def test_a_training_without_them_continues_with_new_discriminators(corpora: Path
         HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume")
     with pytest.raises(CheckpointError, match=r"does not fit: discriminators.mpd_periods: \[2, 3\] .*, \[2, 5\] "):
         HARMONIC.train(corpora, tmp_path, "--epochs", "4", "--resume", "--adversarial", "--mpd-periods", "2", "5")
-
-
-N_FRAMES = 100
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    return save_harmonic(tmp_path / "harmonic.pt")
-
-
-@pytest.fixture
-def speak(checkpoint: Path, tmp_path: Path) -> Callable[..., Tensor]:
-    """Copies a recording, whose F0 glides, with the words of `inference.py` and pitch in its list."""
-    wave = voice_of(torch.linspace(120, 240, (N_FRAMES - 1) * 256))
-    save_wav(tmp_path / "a.wav", wave, sampling_rate=22050)
-
-    def run(*words: str, pitch: Tensor | None = None) -> Tensor:
-        rows = [["output", "wav"], ["b.wav", "a.wav"]]
-        if pitch is not None:
-            torch.save(pitch, tmp_path / "pitch.pt")
-            rows = [[*rows[0], "pitch"], [*rows[1], "pitch.pt"]]
-        (tmp_path / "list.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-        lists = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "--fade-out", "0"]
-        assert inference.main([*lists, "--harmonic", str(checkpoint), "-o", str(tmp_path / "out"), *words]) == 0
-        return load_wav(tmp_path / "out" / "b.wav", sampling_rate=22050)
-
-    return run
-
-
-def test_a_column_of_pitch_is_spoken_with(speak: Callable[..., Tensor], capsys: pytest.CaptureFixture[str]):
-    pitch = torch.full((N_FRAMES,), 180.0)
-    steady = speak(pitch=pitch)
-    assert not torch.allclose(steady, speak(pitch=pitch * 1.5), atol=1e-2)
-    assert "not read" not in capsys.readouterr().err
-
-
-def test_pitch_that_does_not_fit_is_refused(speak: Callable[..., Tensor]):
-    with pytest.raises(InputError, match=r"pitch.pt: shape \(99,\), expected \(100,\), one value a mel frame"):
-        speak(pitch=torch.full((N_FRAMES - 1,), 180.0))
-    for value in (20.0, 1300.0, -5.0):
-        pitch = torch.zeros(N_FRAMES)
-        pitch[4] = value
-        with pytest.raises(InputError, match=rf"list.tsv:2\): pitch of {value:g} Hz, expected 0 or 30 to 1200"):
-            speak(pitch=pitch)
 
 
 TEXT = "one word after the other, and then more of them, until pieces are needed."
