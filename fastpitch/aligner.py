@@ -109,10 +109,7 @@ def forward_sum_losses(
 
 
 def misfits(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
-    """How badly each text fits its recording, by an alignment without a prior: (B,) float32, nats a frame, 0 at best.
-
-    By how much the path's token is less probable than the most probable token, averaged over frames.
-    """
+    """How much less probable the path's token is than the best one, without a prior: (B,) mean nats a frame."""
     behind = alignment.log_attention.amax(2) - alignment.on_path
     return (behind * mask_from_lengths(frame_lengths, behind.size(1))).sum(1) / frame_lengths
 

@@ -30,7 +30,7 @@ def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | N
         return SIZES[given["size"]]
     voice = voice_of(*initial)
     of_data = ("n_mel_channels", "n_speakers")
-    architecture = {name: value for name, value in vars(voice.config).items() if name not in of_data}
+    architecture = {name: value for name, value in vars(voice.checkpoint.config).items() if name not in of_data}
     return architecture | options_of_text(voice.text)
 
 

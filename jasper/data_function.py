@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
@@ -63,9 +62,6 @@ class JasperDataset:
         rate = self._model.features.sample_rate
         self._dataset = replace(settings.audio_dataset, sample_rate=rate)
         self._seed = options.seed
-        self._padded_length: int | None = None  # samples of every batch; None: of its longest utterance
-        if self._dataset.pad_to_max_duration:
-            self._padded_length = round(self._dataset.max_duration * rate)
         self._entries = select_entries(paths_of(filelists), folder=options.dataset_path, settings=self._dataset)
         self.lengths = [round(entry.duration * rate) for entry in self._entries]  # samples
         labels = Labels(self._model.labels)
@@ -94,8 +90,7 @@ class JasperDataset:
         entry = self._entries[index]
         ignores_copies = self._dataset.ignore_offline_speed_perturbation
         path = entry.paths[0 if ignores_copies else int(random.integers(len(entry.paths)))]
-        wave = self._load(path, entry)
-        wave = perturb(wave, self._dataset, random, longest=self._padded_length)
+        wave = perturb(self._load(path, entry), self._dataset, random)
         if not self._aligns(index, len(wave)):
             wave = self._original(index)
         if dither := self._augmentation.dither:
@@ -105,11 +100,8 @@ class JasperDataset:
         return self._batch(index, wave, draws)
 
     def collate(self, items: list[JasperBatch]) -> JasperBatch:
-        """Join utterances into a batch."""
-        batch = join_batches(items)
-        missing = (self._padded_length or 0) - batch.waves.size(1)
-        waves = F.pad(batch.waves, (0, missing)) if missing > 0 else batch.waves
-        return replace(batch, waves=waves)
+        """Join utterances into a batch, padded to its longest."""
+        return join_batches(items)
 
     def _batch(self, index: int, wave: Tensor, draws: Tensor | None) -> JasperBatch:
         """wave (T,), draws (n_draws,) -> a batch of one."""

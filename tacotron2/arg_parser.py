@@ -33,17 +33,12 @@ class TrainingOptions:
         variable="ANNEAL_STEPS",
     )
     anneal_factor: float | None = option(
-        None,
-        f"factor of the rate; {AMP_FACTOR} gives 0.3, 0.1, 0.03... (default: {FACTOR}, with --amp {AMP_FACTOR})",
-        above=0,
-        variable="ANNEAL_FACTOR",
+        None, f"factor of the rate (default: {FACTOR}, with --amp {AMP_FACTOR})", above=0, variable="ANNEAL_FACTOR"
     )
     guided_attention_weight: float = option(
         0.0, "weight of a loss that keeps attention near the diagonal, for little data; 0: none, as published", least=0
     )
-    disable_uniform_initialize_bn_weight: bool = option(
-        False, "initialize batch norm's weights to 1 instead of uniformly between 0 and 1"
-    )
+    disable_uniform_initialize_bn_weight: bool = option(False, "batch norm's weights are 1 at first, not random")
     dataset_path: Path = Path()
     seed: int = 0
 
@@ -55,6 +50,4 @@ class InferenceOptions:
     max_decoder_steps: int | None = option(
         None, "frames after which a phrase that the model hasn't ended is cut, with a warning", least=1
     )
-    gate_threshold: float | None = option(
-        None, "probability, below 1, at which a phrase ends", least=1e-6, most=1 - 1e-6
-    )
+    gate_threshold: float | None = option(None, "probability at which a phrase ends", least=1e-6, most=1 - 1e-6)

@@ -250,12 +250,6 @@ def test_speeds_are_drawn_from_their_range_or_its_ends_with_their_probability():
     assert 0.07 < sum(speed != 1 for speed in seldom) / 3000 < 0.13
 
 
-def test_a_wave_is_not_slowed_down_beyond_the_longest():
-    settings = DatasetSettings(speed_perturbation=SpeedPerturbation(0.5, 0.5, p=1.0))
-    assert len(perturb(tone(1000), settings, np.random.default_rng(0), longest=1200)) == 1200
-    assert len(perturb(tone(1000), settings, np.random.default_rng(0))) == 2000
-
-
 def test_trimming_agrees_with_librosa(goldens: Path):
     generator = torch.Generator().manual_seed(0)
     for lead, trail, level in ((3000, 700, 1e-5), (0, 9000, 0.0), (5000, 0, 1e-4), (100, 100, 3e-4)):

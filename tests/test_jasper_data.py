@@ -332,13 +332,6 @@ def test_copies_of_other_speeds_are_read_as_often_as_the_original_or_not_at_all(
     assert dataset(corpus, "m.json", overrides=overrides[:2])[0].wave_lengths.item() == 2000
 
 
-def test_batches_of_one_shape_are_padded_to_the_longest_duration(corpus: Path):
-    values = ("max_duration=0.4", "pad_to_max_duration=true", "speed_perturbation={p: 1.0, min_rate: 0.5}")
-    data = dataset(corpus, overrides=tuple(f"input_train.audio_dataset.{one}" for one in values))
-    for epoch in range(4):
-        assert data.collate([data.draw(index, epoch=epoch) for index in range(4)]).waves.shape == (4, 3200)
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,8 @@ EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
 ARCHIVE_ENTRY = "speech_toolkit.json"  # the description in TorchScript, in the archive's folder "extra"
 _SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the previous one
-_EXTERNAL = b"\n\x08location\x12"  # in the protobuf of tensors that another file holds
+# In the protobuf of a tensor that another file holds: its field external_data, whose key is "location".
+_EXTERNAL = re.compile(rb"j(?:[\r-\x7f]|[\x80-\xff][\x01-\x7f])\n\x08location\x12")
 
 
 class OnnxRunner:
@@ -62,7 +64,7 @@ def open_session(path: Path) -> tuple[Any, dict[str, str]]:
     # Its idle threads would spin, and slow down PyTorch's.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     content = path.read_bytes()
-    if _EXTERNAL in content:
+    if _EXTERNAL.search(content):
         raise CheckpointError(f"{path}: its weights are in another file; export it as one file")
     try:
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
