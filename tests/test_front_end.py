@@ -211,7 +211,7 @@ def check(encoded: EncodedText, front_end: TextFrontEnd, text: str) -> None:
     assert outside <= {"sil", "sp", "spn", "#", *"'\".,;:!?()[]-—…_ "}, (text, outside)
 
 
-@pytest.mark.parametrize("kind", FRONT_ENDS.keys() - {"phones"})
+@pytest.mark.parametrize("kind", [kind for kind in FRONT_ENDS if kind != "phones"])
 def test_every_symbol_that_is_said_is_in_one_word(kind: str) -> None:
     front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop")
     phrases = [phrase for phrase, _ in rows("english_v3.tsv")][::2]

@@ -11,7 +11,7 @@ from golden_files import group, matching, read_golden
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from common.nn.alignment import diagonality, distance_from_diagonal, focus_rate, unattended_tokens
+from common.nn.alignment import diagonality, distance_from_diagonal, unattended_tokens
 from common.nn.layers import Dropout, mask_from_lengths
 from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d, fold_weight_norm
 from fastpitch.config import ModelConfig
@@ -264,9 +264,9 @@ def one_hot(tokens: Tensor) -> Tensor:
     return torch.nn.functional.one_hot(tokens, N_TOKENS).float().unsqueeze(0)
 
 
-def figures(alignments: Tensor) -> tuple[float, float]:
+def direction_of(alignments: Tensor) -> float:
     lengths = torch.tensor([alignments.size(2)]), torch.tensor([alignments.size(1)])
-    return float(diagonality(alignments, *lengths)), float(focus_rate(alignments, *lengths))
+    return float(diagonality(alignments, *lengths))
 
 
 DIAGONAL = torch.arange(N_FRAMES) * N_TOKENS // N_FRAMES
@@ -278,20 +278,20 @@ UNIFORM = torch.full((1, N_FRAMES, N_TOKENS), 1 / N_TOKENS)
 
 
 @pytest.mark.parametrize(
-    ("alignments", "direction", "within", "focus"),
+    ("alignments", "direction", "within"),
     [
-        (one_hot(DIAGONAL), 1.0, 2e-3, 1.0),
-        (one_hot(UNEVEN), 1.0, 0.05, 1.0),
-        (one_hot(SHUFFLED), 0.0, 0.25, 1.0),
-        (UNIFORM, 0.0, 1e-6, 1 / N_TOKENS),
-        (one_hot(torch.full((N_FRAMES,), 7)), 0.0, 0.0, 1.0),
-        (one_hot(DIAGONAL.flip(0)), -1.0, 2e-3, 1.0),
-        (0.5 * one_hot(DIAGONAL) + 0.5 * UNIFORM, 0.5, 0.02, 0.5 + 0.5 / N_TOKENS),
+        (one_hot(DIAGONAL), 1.0, 2e-3),
+        (one_hot(UNEVEN), 1.0, 0.05),
+        (one_hot(SHUFFLED), 0.0, 0.25),
+        (UNIFORM, 0.0, 1e-6),
+        (one_hot(torch.full((N_FRAMES,), 7)), 0.0, 0.0),
+        (one_hot(DIAGONAL.flip(0)), -1.0, 2e-3),
+        (0.5 * one_hot(DIAGONAL) + 0.5 * UNIFORM, 0.5, 0.02),
     ],
     ids="diagonal uneven shuffled uniform stuck backwards mixed".split(),
 )
-def test_direction_and_focus_of_an_attention(alignments: Tensor, direction: float, within: float, focus: float):
-    assert figures(alignments) == (pytest.approx(direction, abs=within), pytest.approx(focus))
+def test_direction_of_an_attention(alignments: Tensor, direction: float, within: float):
+    assert direction_of(alignments) == pytest.approx(direction, abs=within)
 
 
 def test_padding_has_no_part():
@@ -301,9 +301,8 @@ def test_padding_has_no_part():
     padded[1] = torch.softmax(padded[1], 1)
     padded[0, :9, :5] = alignments[0]
     lengths = torch.tensor([5, 8]), torch.tensor([9, 14])
-    for figure in (diagonality, focus_rate):
-        alone = figure(alignments, torch.tensor([5]), torch.tensor([9]))
-        torch.testing.assert_close(figure(padded, *lengths)[:1], alone)
+    alone = diagonality(alignments, torch.tensor([5]), torch.tensor([9]))
+    torch.testing.assert_close(diagonality(padded, *lengths)[:1], alone)
 
 
 def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():
@@ -316,8 +315,8 @@ def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():
     assert unattended_tokens(one_hot(DIAGONAL), torch.tensor([N_TOKENS]), torch.tensor([N_FRAMES])).tolist() == [0]
 
 
-def away(alignments: Tensor, token_lengths: list[int], frame_lengths: list[int], *, sigma: float = 0.2) -> Tensor:
-    return distance_from_diagonal(alignments, torch.tensor(token_lengths), torch.tensor(frame_lengths), sigma=sigma)
+def away(alignments: Tensor, token_lengths: list[int], frame_lengths: list[int]) -> Tensor:
+    return distance_from_diagonal(alignments, torch.tensor(token_lengths), torch.tensor(frame_lengths))
 
 
 def test_distance_from_the_diagonal_is_what_the_slow_sum_says_and_nothing_past_the_ends():
