@@ -66,10 +66,7 @@ class TrainingOptions(PitchRange):
     """FastPitch's own options of training."""
 
     size: str = option(
-        "full",
-        "small: hours on a laptop's CPU; medium: one GPU; full: as published",
-        choices=tuple(SIZES),
-        variable="SIZE",
+        "full", "small: hours on a CPU; medium: one GPU; full: as published", choices=tuple(SIZES), variable="SIZE"
     )
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of FastPitch")

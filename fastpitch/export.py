@@ -246,13 +246,7 @@ class ExportedNetwork(SpeakerPitch):
         if normalized is None:
             normalized = self._graph.normalized_pitch(out["spoken_pitch"], speakers)
         pitch_hz = self.pitch_in_hz(normalized.double(), speakers)
-        return MelOutput(
-            mel=out["mel"],
-            lengths=out["mel_lengths"],
-            durations=out["predicted_durations"],
-            frames=out["frames_of_tokens"],
-            pitch=normalized,
-            energy=out.get("spoken_energy"),
-            pitch_hz=pitch_hz if given is None else pitch_hz * (given != 0),
-            decoded_energy=out.get("spoken_energy"),
-        )
+        pitch_hz = pitch_hz if given is None else pitch_hz * (given != 0)
+        made = (out["mel"], out["mel_lengths"], out["predicted_durations"], out["frames_of_tokens"])
+        energy = out.get("spoken_energy")
+        return MelOutput(*made, normalized, energy, pitch_hz=pitch_hz, decoded_energy=energy)

@@ -103,7 +103,7 @@ class FastPitchObjective(AdversarialObjective):
         if self._has_alignment and out.alignment is not None and batch.prior is not None:
             lengths = batch.token_lengths, batch.mel_lengths
             attention = out.alignment.attention(batch.mel_lengths)
-            learned = out.alignment.attention_without(batch.prior, batch.mel_lengths)
+            learned = out.alignment.attention(batch.mel_lengths, without=batch.prior)
             terms["attention_diagonality"] = Term(diagonality(learned, *lengths).sum(), batch.n_utterances)
             terms["unattended_tokens"] = Term(unattended_tokens(attention, *lengths).sum(), batch.token_lengths.sum())
         return terms

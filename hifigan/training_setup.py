@@ -67,15 +67,10 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     schedule = exponential_schedule(rate, decay=options.lr_decay)
     # One large pass is faster than two small ones on a GPU, and slower on a CPU.
     concat_fwd = request.computing.cuda if options.concat_fwd is None else options.concat_fwd
-    return TrainingSetup(
-        replace(options, segment_size=segment_size, concat_fwd=concat_fwd),
-        audio,
-        text=None,
-        optimization=Optimization(schedule, betas=options.adam_betas, eps=1e-8),
-        same_shapes=True,
-        adaptable=("framing", "peak") if options.fine_tuning else (),
-        set_up_networks=set_up_networks,
-    )
+    optimization = Optimization(schedule, betas=options.adam_betas, eps=1e-8)
+    options = replace(options, segment_size=segment_size, concat_fwd=concat_fwd)
+    setup = TrainingSetup(options, audio, None, optimization, same_shapes=True, set_up_networks=set_up_networks)
+    return replace(setup, adaptable=("framing", "peak")) if options.fine_tuning else setup
 
 
 def model_config(

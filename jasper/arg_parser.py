@@ -33,7 +33,7 @@ class TrainingOptions:
 
     model_config: Path = option(
         Path("jasper10x5dr_speedp-online_speca.yaml"),
-        "YAML file of network, labels, features and augmentation, or the name of one in jasper/configs",
+        "YAML file of network, labels, features and augmentation, or a name in jasper/configs",
         variable="MODEL_CONFIG",
     )
     override_config: tuple[str, ...] = option(

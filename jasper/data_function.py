@@ -4,12 +4,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from common.config import AudioConfig
 from common.data.batch import Batch, join_batches
 from common.data.filelist import Filelists, paths_of
 from common.errors import InputError, shown
@@ -46,16 +46,8 @@ class JasperDataset:
     ``draw`` returns one of an utterance's recordings, perturbed by seed, epoch and index; indexing the original.
     """
 
-    def __init__(
-        self,
-        options: TrainingOptions,
-        filelists: Filelists,
-        *,
-        audio: AudioConfig | None = None,
-        text: None = None,
-        training: bool = True,
-    ) -> None:
-        """``audio`` and ``text`` are ignored: the YAML file describes features and labels."""
+    def __init__(self, options: TrainingOptions, filelists: Filelists, *, training: bool = True, **_: Any) -> None:
+        """Further arguments are ignored: the YAML file describes features and labels."""
         settings = options.settings.input_train if training else options.settings.input_val
         self._augmentation: Augmentation = settings.filterbank_features
         self._model = options.settings.model
@@ -105,15 +97,10 @@ class JasperDataset:
 
     def _batch(self, index: int, wave: Tensor, draws: Tensor | None) -> JasperBatch:
         """wave (T,), draws (n_draws,) -> a batch of one."""
-        return JasperBatch(
-            names=(self._entries[index].name,),
-            waves=wave[None],
-            wave_lengths=torch.tensor([len(wave)]),
-            tokens=self._tokens[index][None],
-            token_lengths=torch.tensor([len(self._tokens[index])]),
-            hop_length=self._model.features.hop_length,
-            draws=None if draws is None else draws[None],
-        )
+        names, tokens, hop_length = (self._entries[index].name,), self._tokens[index], self._model.features.hop_length
+        lengths = {"wave_lengths": torch.tensor([len(wave)]), "token_lengths": torch.tensor([len(tokens)])}
+        row = None if draws is None else draws[None]
+        return JasperBatch(names, waves=wave[None], tokens=tokens[None], hop_length=hop_length, draws=row, **lengths)
 
     def _encode(self, entry: Entry, labels: Labels) -> Tensor:
         transcript = entry.normalized(self._dataset, self._model.labels)

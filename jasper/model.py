@@ -167,15 +167,11 @@ class Transcriber(SpeechToText):
         dataset = DatasetSettings(min_duration=0.0, max_duration=max_duration, normalize_transcripts=normalize)
         dataset = replace(dataset, max_utts=settings.max_utterances)
         load = partial(load_recording, sampling_rate=self.config.features.sample_rate, trim=trim)
-        return [
-            SpeechItem(
-                name=str(entry.paths[0]),
-                duration=entry.duration,
-                reference=entry.normalized(dataset, self.config.labels),
-                load=partial(load, entry.paths[0], where=entry.where),
-            )
-            for entry in select_entries(sources, folder=folder, settings=dataset)
-        ]
+        items = []
+        for entry in select_entries(sources, folder=folder, settings=dataset):
+            path, reference = entry.paths[0], entry.normalized(dataset, self.config.labels)
+            items.append(SpeechItem(str(path), entry.duration, reference, partial(load, path, where=entry.where)))
+        return items
 
     def prepare(self, wave: Tensor, settings: InferenceOptions) -> Tensor:
         """The part of wave (T,) to transcribe."""

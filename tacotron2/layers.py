@@ -1,7 +1,5 @@
 """Layers of Tacotron 2, named and initialized as in the published model."""
 
-from itertools import pairwise
-
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -133,10 +131,10 @@ class Postnet(nn.Module):
         self.mask_convolutions = config.mask_convolutions
         n_mels, n_layers = config.n_mel_channels, config.postnet_n_convolutions
         widths = [n_mels, *[config.postnet_embedding_dim] * (n_layers - 1), n_mels]
-        activations: tuple[Gain, ...] = (*("tanh",) * (n_layers - 1), "linear")
+        size = config.postnet_kernel_size
         self.convolutions = nn.ModuleList(
-            ConvolutionBlock(*pair, kernel_size=config.postnet_kernel_size, activation=one)
-            for pair, one in zip(pairwise(widths), activations)
+            ConvolutionBlock(*widths[i : i + 2], kernel_size=size, activation="tanh" if i + 1 < n_layers else "linear")
+            for i in range(n_layers)
         )
 
     def forward(self, mel: Tensor, lengths: Tensor) -> Tensor:

@@ -93,13 +93,9 @@ class Inference(TextToMel):
         n_frames = int(mel_lengths.max())
         mask = mask_from_lengths(mel_lengths, n_frames)
         alignments = alignments.transpose(0, 1)[:, :n_frames, : tokens.size(1)] * mask.unsqueeze(2)
-        return MelOutput(
-            mel=mel[:, :, :n_frames] * mask.unsqueeze(1),
-            lengths=mel_lengths,
-            frames=durations_from_alignments(alignments, lengths, mel_lengths),
-            alignments=alignments,
-            finished=finished,
-        )
+        mel, durations = mel[:, :, :n_frames], durations_from_alignments(alignments, lengths, mel_lengths)
+        mel = mel * mask.unsqueeze(1)
+        return MelOutput(mel, mel_lengths, frames=durations, alignments=alignments, finished=finished)
 
     def _decode(
         self, run: RunSteps, encoded: tuple[Tensor, ...], draw_masks: DrawMasks, options: InferenceOptions
@@ -188,12 +184,9 @@ class Tacotron2(Inference, nn.Module):
         """Mels (B, n_mels, F) of a batch, frame by frame as ``batch.mels``, with alignments and durations."""
         out = self(batch)
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
-        return MelOutput(
-            mel=out.mel_postnet * mask.unsqueeze(1),
-            lengths=batch.mel_lengths,
-            frames=durations_from_alignments(out.alignments, batch.token_lengths, batch.mel_lengths),
-            alignments=out.alignments * mask.unsqueeze(2),
-        )
+        mel, alignments = out.mel_postnet * mask.unsqueeze(1), out.alignments * mask.unsqueeze(2)
+        frames = durations_from_alignments(out.alignments, batch.token_lengths, batch.mel_lengths)
+        return MelOutput(mel, batch.mel_lengths, frames=frames, alignments=alignments)
 
     def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         memory, _ = self.encode(tokens, lengths)
