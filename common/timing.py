@@ -1,8 +1,7 @@
 """Measure how long work takes on a device."""
 
 import time
-import timeit
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -18,8 +17,3 @@ def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
     yield
     synchronize()
     seconds.append(time.perf_counter() - started)
-
-
-def take_turns(ways: Sequence[Callable[[], object]], turns: int) -> list[list[float]]:
-    """Time each way in each of ``turns``, alternating, so that other load on the machine affects all alike."""
-    return [[timeit.timeit(way, timer=time.perf_counter, number=1) for way in ways] for _ in range(turns)]

@@ -11,7 +11,6 @@ from common.checkpoints.loading import check_model
 from common.config import AudioConfig
 from common.data.text_mel import TextMelBatch
 from common.errors import InputError
-from common.nn.alignment import interpolated_prior
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
@@ -160,16 +159,6 @@ class FastPitch(SpeakerPitch, nn.Module):
     def misfits(self, batch: FastPitchBatch) -> Tensor:
         """How badly each transcript fits its recording, by the aligner: (B,) (`fastpitch.aligner.misfits`)."""
         return misfits(self._align(batch, None), batch.mel_lengths)
-
-    @torch.no_grad()
-    def align(self, tokens: Tensor, mel: Tensor) -> Tensor | None:
-        """Frames (L,) int64 of tokens (L,) in a recording's mel (n_mels, F), by the aligner; None without one."""
-        if self.attention is None:
-            return None
-        lengths = [torch.tensor([size], device=mel.device) for size in (mel.size(1), len(tokens))]
-        prior = interpolated_prior(mel.size(1), len(tokens)).float().to(mel.device)[None]
-        embedded = self.encoder.word_emb(tokens[None])
-        return self.attention(mel[None], lengths[0], embedded, lengths[1], prior).durations[0]
 
     teacher_forced = forward  # the name that all text-to-mel models share
 

@@ -125,7 +125,7 @@ def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -
     part = Part("", module, inputs, WAVE, examples, onnx_form=onnx_form, quantization=quantization)
 
     def noise(n_frames: int, seed: int) -> Tensor:
-        return draw_noise(SeededNoise(audio.hop_length), seed, torch.zeros(1, 1, n_frames), audio, first_frame=0)
+        return draw_noise(SeededNoise(audio.hop_length), seed, torch.zeros(1, 1, n_frames), audio)
 
     return Exports((part,), {}, noise)
 
@@ -142,4 +142,4 @@ class ExportedNetwork(ExportedVocoder):
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end."""
-        return self.run(mel, lengths, noise=draw_noise(self._noise, seed, mel, self.audio, first_frame=0))
+        return self.run(mel, lengths, noise=draw_noise(self._noise, seed, mel, self.audio))

@@ -215,21 +215,13 @@ class HarmonicVocoder(MelToWave, nn.Module):
         return wave
 
     @torch.no_grad()
-    def infer(
-        self,
-        mel: Tensor,
-        lengths: Tensor | None = None,
-        *,
-        corrections: int = MEL_CORRECTIONS,
-        seed: int = 1234,
-        first_frame: int = 0,
-    ) -> Tensor:
+    def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
-        The noise depends on ``seed`` and the position in the utterance, where the mel begins at ``first_frame``.
+        The noise depends on ``seed`` and the position in the utterance.
         """
-        noise = draw_noise(self._noise, seed, mel, self.audio, first_frame=first_frame)
-        wave = self(mel, self.track(mel, lengths), noise, lengths, corrections=corrections)
+        noise = draw_noise(self._noise, seed, mel, self.audio)
+        wave = self(mel, self.track(mel, lengths), noise, lengths, corrections=MEL_CORRECTIONS)
         return self.cut(wave, mel.size(2), lengths)
 
     def cut(self, wave: Tensor, n_frames: int, lengths: Tensor | None) -> Tensor:
@@ -277,17 +269,12 @@ def _interpolation(basis: Tensor, n_bins: int) -> Tensor:
     return torch.from_numpy(weights)
 
 
-def draw_noise(source: SeededNoise, seed: int, mel: Tensor, audio: AudioConfig, *, first_frame: int) -> Tensor:
+def draw_noise(source: SeededNoise, seed: int, mel: Tensor, audio: AudioConfig) -> Tensor:
     """Draw noise (B, (F - 1) * hop + filter_length) for mel (B, n_mels, F), the same for each utterance."""
     n_samples = (mel.size(2) - 1) * audio.hop_length + audio.filter_length
     # A row of the noise is a hop; the last windows extend beyond the last frame.
-    rows = source(seed, -(-n_samples // audio.hop_length), device=mel.device, first=first_frame)
+    rows = source(seed, -(-n_samples // audio.hop_length), device=mel.device)
     return rows.transpose(1, 2).flatten(1)[:, :n_samples].expand(len(mel), -1)
-
-
-def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
-    """Mel frames on each side that a frame's samples depend on: convolutions, then windows that overlap."""
-    return (config.n_layers + 1) * (_KERNEL // 2) + -(-audio.filter_length // audio.hop_length)
 
 
 def build_networks(

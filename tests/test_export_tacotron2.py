@@ -31,7 +31,6 @@ PARTS = ("encoder", "decoder", "postnet")
 N_SYMBOLS = TextFrontEnd(TextConfig()).n_symbols
 BATCH = tiny_batch([(5, 1), (11, 1), (1, 1), (8, 1), (3, 1), (14, 1)])
 TEXT = "Hello."
-PRENET_DIM = speaking_network().config.prenet_dim
 SEED = 12  # of a network whose utterances of BATCH end at different frames
 OTHER_SEED = 7  # of dropout masks
 

@@ -20,7 +20,6 @@ from common.errors import OutputError
 from common.extraction.batches import map_in_processes
 from common.extraction.features import write_feature
 
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 N_CLIPS = 24
 
 

@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import soundfile
 import tiny_voice
 import torch
 from test_export import VOICE, network
-from test_streaming import error_of
 from tiny_harmonic import AUDIO, harmonic_objective, options, parts, small_network, speech_mel, voice_of
 from tiny_models import HARMONIC, logged, without_samples
 from tiny_vocoder import TINY, TINY_DISCRIMINATORS, make_recordings
@@ -31,17 +29,14 @@ from common.data.recordings import SILENCE
 from common.errors import CheckpointError, InputError, OptionError
 from common.nn.discriminators import build_discriminators
 from common.nn.layers import SeededNoise
-from common.synthesis.vocoder import NetworkVocoder
 from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.objective import Networks
-from harmonic.arg_parser import InferenceOptions
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
 from harmonic.loss_function import magnitudes, stft_distance
 from harmonic.model import HarmonicVocoder, draw_noise
 from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
 from scripts import checkpoint_tools
 
-CPU = torch.device("cpu")
 ALIGNED = AudioConfig(framing="aligned")
 ODD = AudioConfig(sampling_rate=16000, hop_length=200, win_length=800, n_mels=40)
 
@@ -85,15 +80,20 @@ def test_pitch_is_interpolated_through_unvoiced_frames():
     torch.testing.assert_close(fill_unvoiced(pitch), expected)
 
 
-def test_a_given_pitch_is_what_is_heard():
+def spoken(network: HarmonicVocoder, mel: Tensor, track: Tensor, *, corrections: int) -> Tensor:
+    """The sound (B, T) of mels with a `HarmonicVocoder.track` and so many corrections."""
+    noise = draw_noise(SeededNoise(network.audio.hop_length), 1234, mel, network.audio)
+    with torch.no_grad():
+        return network.cut(network(mel, track, noise, corrections=corrections), mel.size(2), None)
+
+
+def test_the_pitch_of_the_track_is_what_is_heard():
     n_frames = 120
     pitch = torch.linspace(110, 260, n_frames)
     network = small_network()
     torch.nn.init.zeros_(network.filter.end.weight)  # phases that vary at random from frame to frame would be heard
-    mel, track = speech_mel(n_frames), network.track_of(pitch[None], torch.ones(1, n_frames))
-    noise = draw_noise(SeededNoise(AUDIO.hop_length), 1234, mel, AUDIO, first_frame=0)
-    with torch.no_grad():
-        wave = network.cut(network(mel, track, noise, corrections=0), n_frames, None)[0]
+    track = network.track_of(pitch[None], torch.ones(1, n_frames))
+    wave = spoken(network, speech_mel(n_frames), track, corrections=0)[0]
     found = estimate_pitch(wave.numpy(), AUDIO, n_frames=n_frames, method=AT_FRAMES)
     heard = found > 0
     assert heard[5:35].all() and heard[65:110].all()
@@ -106,22 +106,10 @@ def test_corrections_bring_the_mel_near_the_wanted_one(audio: AudioConfig):
     extractor = MelExtractor(audio)
     errors = []
     for corrections in (0, 2, 8):
-        wave = network.infer(mel, corrections=corrections)
+        wave = spoken(network, mel, network.track(mel), corrections=corrections)
         assert wave.shape == (1, 90 * audio.hop_length)
         errors.append(float((extractor(wave)[:, :, 4:86] - mel[:, :, 4:86]).abs().mean()))
     assert errors[0] > 2 * errors[1] and errors[1] > errors[2]
-
-
-def vocoder_of(network: HarmonicVocoder, audio: AudioConfig) -> NetworkVocoder:
-    settings = network.settings(InferenceOptions(), seed=3, where=None)
-    return NetworkVocoder(network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings)
-
-
-@pytest.mark.parametrize("audio", [AUDIO, ALIGNED, ODD], ids=["centered", "aligned", "odd hop"])
-def test_pieces_are_the_whole(audio: AudioConfig):
-    mel = speech_mel(300, audio)[0]
-    for n_frames in (1, 9, 60, 300):
-        assert error_of(vocoder_of(small_network(audio), audio), mel[:, :n_frames]) < 1e-5
 
 
 def test_pitch_is_found_in_float32_even_under_autocast():

@@ -13,7 +13,7 @@ from common.text.front_end import TextFrontEnd
 from common.text.markdown import read_text
 from common.text.prosody import Style
 from common.text.sentences import MAX_CHARACTERS, TextUtterance, split_utterances
-from common.text.ssml import NEUTRAL, Boundary, Item, Mark, Pause, Span, has_markup, read_markup
+from common.text.ssml import NEUTRAL, Boundary, Item, Pause, Span, has_markup, read_markup
 
 FAST, SLOW = Style(rate=2.0), Style(rate=0.5)
 
@@ -75,17 +75,6 @@ def test_a_break_at_the_beginning_is_an_utterance_of_silence_alone():
     assert split_utterances([Pause(1.0), Pause(0.5), Span("Hi")]) == [TextUtterance((), 1.5), spoken]
 
 
-def test_marks_keep_their_place():
-    text = "<mark name='a'/>One <mark name='b'/>two.<mark name='c'/> Three. <mark name='e'/>Five<mark name='f'/>"
-    places = [(said(one), one.marks) for one in split_utterances(read_markup(text))]
-    two, five = ((0, "a"), (1, "b"), (2, "c")), ((0, "e"), (1, "f"))
-    assert places == [("One two.", two), ("Three.", ()), ("Five", five)]
-    paused = split_utterances([Span("A"), Pause(1.0), Mark("m"), Pause(2.0), Mark("n"), Span("B")])
-    found = [(said(one), one.pause, one.marks) for one in paused]
-    assert found == [("A", 1.0, ()), ("", 2.0, ((0, "m"),)), ("B", 0.0, ((0, "n"),))]
-    assert split_utterances([Span("A"), Boundary("sentence"), Mark("m")])[0].marks == ((1, "m"),)
-
-
 def test_spans_keep_their_styles_and_what_is_said_in_place_of_a_text_is_not_cut():
     spans = [Span("One. Two", FAST), Span(" and three. Four", SLOW), Span("WWW", source="w")]
     assert [one.spans for one in split_utterances(spans)] == [
@@ -133,15 +122,13 @@ WORDS = [
 
 def random_items(draw: random.Random) -> list[Item]:
     items: list[Item] = []
-    for number in range(draw.randrange(1, 12)):
+    for _ in range(draw.randrange(1, 12)):
         separator = draw.choice(["", " ", " "])
         text = separator.join(draw.choice(WORDS) for _ in range(draw.randrange(1, 12)))
         style = draw.choice([NEUTRAL, NEUTRAL, FAST, Style(speaker="a")])
         items.append(Span(text, style, source=draw.choice([None, None, None, "source"])))
         if draw.random() < 0.2:
             items.append(draw.choice([Pause(0.5), Boundary("sentence"), Boundary("paragraph")]))
-        if draw.random() < 0.2:
-            items.append(Mark(f"m{number}"))
     return items
 
 
@@ -152,9 +139,8 @@ def test_nothing_is_lost_and_splitting_again_changes_nothing(seed: int):
     utterances = split_utterances(items, longest=longest)
     spans = [item for item in items if isinstance(item, Span)]
     assert bare("".join(map(said, utterances))) == bare("".join(span.text for span in spans))
-    assert [name for one in utterances for _, name in one.marks] == [one.name for one in items if isinstance(one, Mark)]
     for one in utterances:
-        assert all(0 <= index <= len(one.spans) for index, _ in one.marks) and said(one) == said(one).strip()
+        assert said(one) == said(one).strip()
         assert len({span.style.speaker for span in one.spans}) <= 1
         again = split_utterances(one.spans, longest=longest)
         assert [part.spans for part in again] == ([one.spans] if one.spans else [])

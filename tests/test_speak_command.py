@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import soundfile
 import torch
@@ -15,9 +16,11 @@ from shell import ROOT
 from tiny_voice import MODEL, save_vocoder, save_voice
 
 import inference
+from common import plots
 from common.audio.wav import load_wav
 from common.cli import run
 from common.synthesis.loading import load_voice
+from common.synthesis.speech import parse_prosody
 from common.text.config import TextConfig
 
 TEXT = "Go on. It is late, my friend."
@@ -76,6 +79,24 @@ def test_subtitles_prosody_and_mels_stand_beside_the_sound(models, wave, tmp_pat
     assert (tmp_path / "a.vtt").read_text().startswith("WEBVTT")
     mel = torch.load(tmp_path / "mels" / "a.pt", weights_only=True)
     assert mel.size(1) * 256 == len(wave)
+
+
+def test_a_plot_beside_the_sound_labels_every_symbol_that_is_heard(models, tmp_path, monkeypatch):
+    drawn, plot = [], plots.plot_utterance
+    monkeypatch.setattr(
+        plots, "plot_utterance", lambda *args, **kwargs: drawn.append(plot(*args, **kwargs)) or drawn[-1]
+    )
+    inference.main([*models, "--text", TEXT, "-o", str(tmp_path / "a.wav"), "--plots", "--save-prosody"])
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    (figure,) = drawn
+    mel, pitch = figure.axes
+    assert figure.get_suptitle() == TEXT
+    spoken = parse_prosody(json.loads((tmp_path / "a.prosody.json").read_text()), where="a").utterances
+    symbols = [one for utterance in spoken for one in utterance.symbols]
+    labels = [label.get_text().strip("\n") for label in mel.get_xticklabels(minor=True)]
+    assert [label.replace("\u2423", " ") for label in labels if label] == [one.symbol for one in symbols if one.frames]
+    spoken_with = next(line for line in pitch.lines if line.get_label() == "model").get_ydata()
+    assert np.isfinite(spoken_with).sum() == sum(one.frames for one in symbols if one.pitch)
 
 
 @pytest.mark.parametrize("plain, words", [([], ["on.", "at five pm."]), (["--plain"], ["- on - at five pm"])])

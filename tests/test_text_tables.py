@@ -22,7 +22,7 @@ from common.text.phone_alphabets import alphabet_of, phones_for_voice
 from common.text.phone_features import read_phone_features
 from common.text.prosody import NEUTRAL
 from common.text.sentences import split_utterances
-from common.text.ssml import Boundary, Item, Mark, Span, read_markup
+from common.text.ssml import Boundary, Item, Span, read_markup
 
 FOLDER = Path(__file__).parent / "text_cases"
 
@@ -85,8 +85,8 @@ def check_pauses(text: str, pauses: str) -> None:
 
 def written(item: Item) -> str:
     """An item of markup as the table has it."""
-    if isinstance(item, Mark | Boundary):
-        return f"<{item.name if isinstance(item, Mark) else item.kind}>"
+    if isinstance(item, Boundary):
+        return f"<{item.kind}>"
     if not isinstance(item, Span):
         return f"<{item.seconds:g}s>"
     values = {name: value for name, value in vars(item.style).items() if value != getattr(NEUTRAL, name)}

@@ -33,8 +33,3 @@ class ModelConfig(Architecture):
     def n_channels(self, flow: int) -> int:
         """Channels that a flow, from 0, works on: all but the early outputs before it."""
         return self.n_group - flow // self.n_early_every * self.n_early_size
-
-    @property
-    def context(self) -> int:
-        """Positions on either side that one flow's network reads."""
-        return (self.wn_kernel_size - 1) // 2 * (2**self.wn_layers - 1)

@@ -10,7 +10,7 @@ from common.config import AudioConfig
 from common.nn.layers import SeededNoise, mask_from_lengths
 from common.synthesis.networks import ExportedVocoder
 from waveglow.config import SIGMA_INFER
-from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped
+from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, grouped
 
 
 class _InverseFlow(nn.Module):
@@ -68,8 +68,7 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
         drawn = SeededNoise(config.n_group)(seed, n_frames * per_frame, device=torch.device("cpu"))
         return SIGMA_INFER * drawn
 
-    description = {"sigma": SIGMA_INFER, "positions_per_frame": per_frame}
-    return Exports((part,), description | {"context_frames": context_frames(config, network.hop_length)}, noise)
+    return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame}, noise)
 
 
 class ExportedNetwork(ExportedVocoder):

@@ -160,21 +160,14 @@ class WaveGlow(MelToWave, nn.Module):
 
     @torch.no_grad()
     def infer(
-        self,
-        mel: Tensor,
-        lengths: Tensor | None = None,
-        *,
-        sigma: float = SIGMA_INFER,
-        seed: int = 1234,
-        first_frame: int = 0,
+        self, mel: Tensor, lengths: Tensor | None = None, *, sigma: float = SIGMA_INFER, seed: int = 1234
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
-        The noise, of standard deviation ``sigma``, depends on ``seed`` and the position in the utterance only;
-        ``first_frame`` is the position of the mel's first frame.
+        The noise, of standard deviation ``sigma``, depends on ``seed`` and the position in the utterance only.
         """
         per_frame = self.hop_length // self.config.n_group  # positions
-        noise = self._noise(seed, mel.size(2) * per_frame, device=mel.device, first=first_frame * per_frame)
+        noise = self._noise(seed, mel.size(2) * per_frame, device=mel.device)
         return self.inverse(mel, (sigma * noise).expand(len(mel), -1, -1), lengths)
 
     @torch.no_grad()
@@ -215,12 +208,6 @@ class WaveGlow(MelToWave, nn.Module):
 def grouped(spectrum: Tensor, n_group: int, n_samples: int) -> Tensor:
     """The first ``n_samples`` of spectrum (B, n_mels, T) in groups -> (B, n_mels * n_group, G)."""
     return spectrum[:, :, :n_samples].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
-
-
-def context_frames(config: ModelConfig, hop_length: int) -> int:
-    """Mel frames on each side that a frame's samples depend on, through all flows and the upsampling."""
-    per_frame = hop_length // config.n_group  # positions
-    return -(-config.n_flows * config.context // per_frame) + UPSAMPLING_FRAMES - 1
 
 
 def build_networks(

@@ -123,11 +123,6 @@ def saved_checkpoints(folder: Path, model: str) -> list[Path]:
     return [path for _, path in sorted(placed)]
 
 
-def epoch_of(path: Path) -> int:
-    """Return the epoch in a checkpoint's name."""
-    return int(_NAME.search(path.name)[1])  # type: ignore[index]  # of `checkpoint_path`
-
-
 def voice_name(path: Path) -> str:
     """Return a voice's name: the folder if training named the checkpoint, else the file."""
     folder = path.resolve().parent.name

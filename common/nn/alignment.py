@@ -1,9 +1,8 @@
-"""Figures of attention, dynamic time warping, and the prior of a learned alignment."""
+"""Figures of attention, and the prior of a learned alignment."""
 
 import math
 from functools import lru_cache
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -45,28 +44,6 @@ def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: 
     is_frame = mask_from_lengths(frame_lengths, alignments.size(1)).long()
     n_frames = is_frame.new_zeros(len(alignments), alignments.size(2)).scatter_add(1, most_attended, is_frame)
     return ((n_frames == 0) & mask_from_lengths(token_lengths, alignments.size(2))).sum(1)
-
-
-def warping_path(costs: np.ndarray) -> np.ndarray:
-    """The cheapest path through costs (N, M) by steps of a row, a column or both: int64 (P, 2).
-
-    Dynamic time warping, an anti-diagonal at a time. Source: Sakoe & Chiba (1978).
-    """
-    n_rows, n_columns = costs.shape
-    totals = np.full((n_rows + 1, n_columns + 1), np.inf)
-    totals[0, 0] = 0.0
-    for diagonal in range(n_rows + n_columns - 1):
-        row = np.arange(max(0, diagonal - n_columns + 1), min(n_rows, diagonal + 1))
-        column = diagonal - row
-        before = np.minimum(totals[row, column], np.minimum(totals[row, column + 1], totals[row + 1, column]))
-        totals[row + 1, column + 1] = before + costs[row, column]
-    path = [(n_rows - 1, n_columns - 1)]
-    while path[-1] != (0, 0):
-        row, column = path[-1]  # in totals these are the pair before both
-        steps = ((row, column), (row, column + 1), (row + 1, column))
-        row, column = min(steps, key=lambda place: totals[place])
-        path.append((row - 1, column - 1))
-    return np.array(path[::-1])
 
 
 def _valid(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:

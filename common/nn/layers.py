@@ -122,14 +122,13 @@ class SeededNoise:
         return SeededNoise(self._n_channels)
 
     @never_compiled
-    def __call__(self, seed: int, n_positions: int, *, device: torch.device, first: int = 0) -> Tensor:
-        """(1, n_channels, n_positions) float32, from position ``first``; a position's noise depends on it alone."""
+    def __call__(self, seed: int, n_positions: int, *, device: torch.device) -> Tensor:
+        """(1, n_channels, n_positions) float32; a position's noise does not depend on their number."""
         if (key := (seed, str(device))) not in self._drawn and len(self._drawn) == _KEPT_SEEDS:
             del self._drawn[next(iter(self._drawn))]
         generator, blocks = self._drawn.setdefault(key, (torch.Generator().manual_seed(seed), []))
-        skipped, start = divmod(first, NOISE_BLOCK)
-        needed = max(skipped + 1, -(-(first + n_positions) // NOISE_BLOCK))
+        needed = max(1, -(-n_positions // NOISE_BLOCK))
         while len(blocks) < needed:
             # Drawn on the CPU, so that every device gets the same noise.
             blocks.append(torch.randn(NOISE_BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
-        return torch.cat(blocks[skipped:needed], dim=1)[None, :, start : start + n_positions]
+        return torch.cat(blocks[:needed], dim=1)[None, :, :n_positions]

@@ -59,6 +59,7 @@ class CommandOptions:
     quiet: bool = option(False, "print warnings and errors alone")
     log_file: Path | None = option(None, "log of the figures (default: in --output)", writes=True, variable="LOG_FILE")
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
+    plots: bool = option(False, "plot each utterance beside its sound, a.png of a.wav")
     subtitles: str | None = option(None, "write subtitles beside the sound, a.srt of a.wav", choices=("srt", "vtt"))
     save_prosody: bool = option(False, "write each symbol's frames, pitch and energy, a.prosody.json, for --prosody")
     no_audio: bool = option(False, "stop at the mel-spectrograms")

@@ -1,15 +1,20 @@
-"""Write the results of synthesis: sound, mels, subtitles and prosody, each file atomically."""
+"""Write the results of synthesis: sound, mels, plots, subtitles and prosody, each file atomically."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+import torch
+
 from common.audio.options import SETTINGS
+from common.audio.pitch import estimate_pitch
 from common.config import AudioConfig, to_plain
+from common.errors import AudioError
 from common.files import make_folder, write_json, write_text, writing
 from common.synthesis.options import CommandOptions
 from common.synthesis.speech import Speech, subtitles
-from common.synthesis.utterances import Phrase, SynthesisResult
+from common.synthesis.utterances import Phrase, SynthesisResult, silences
 from common.synthesis.voice import Voice
 from common.torch_file import save_tensor
 
@@ -51,6 +56,8 @@ class OutputFolder:
             files[self.path / "mels" / output.with_suffix(".pt")] = lambda speech, path: save_tensor(path, speech.mel)
         if not options.no_audio:
             files[sound] = Speech.save
+        if options.plots:
+            files[sound.with_suffix(".png")] = plot_speech
         if kind is not None:
             files[sound.with_suffix(f".{kind}")] = lambda speech, path: write_text(path, subtitles(speech, kind))
         if options.save_prosody:
@@ -73,3 +80,34 @@ class OutputFolder:
         if speech.has_sound:
             return f"{sound}: {speech.duration:.2f} s"
         return f"{next(iter(files))}: {speech.mel.size(1)} frames"
+
+
+def plot_speech(speech: Speech, path: Path) -> None:
+    """Save a PNG of the mel-spectrogram with its symbols, and the pitch as measured and as the model says it."""
+    from common.plots import PITCH, plot_utterance, save_png  # matplotlib takes half a second to import
+
+    symbols: list[str] = []
+    frames: list[int] = []
+    pitch: list[float] = []
+    for part, row in zip(speech.parts, speech.table.utterances):
+        lead, pause = silences(part.item, speech.audio)
+        symbols += ["", *(one.symbol for one in row.symbols), ""]
+        frames += [lead, *(one.frames for one in row.symbols), pause]
+        pitch += [0.0, *(one.pitch or 0.0 for one in row.symbols), 0.0]
+    curves: dict[str, torch.Tensor] = {}
+    if speech.has_sound:
+        with suppress(AudioError):  # too short to tell
+            measured = estimate_pitch(speech.wave.numpy(), speech.audio, n_frames=speech.mel.size(1))
+            curves["measured"] = torch.from_numpy(measured)
+    durations = torch.tensor(frames)
+    curves["model"] = torch.tensor(pitch).repeat_interleave(durations)
+    phrase = speech.parts[0].item.phrase
+    figure = plot_utterance(
+        {"": speech.mel},
+        audio=speech.audio,
+        title=phrase.text or str(phrase.output),
+        symbols=symbols,
+        durations=durations,
+        curves={PITCH: curves},
+    )
+    save_png(figure, path)

@@ -31,7 +31,7 @@ LONGEST_CUE = 6.0  # s
 
 @dataclass(frozen=True)
 class SpokenWord:
-    """A word as it was written, or a symbol, and when it is said."""
+    """A word as it was written, and when it is said."""
 
     text: str
     start: float  # s
@@ -46,7 +46,6 @@ class SpokenUtterance:
     start: float  # s
     end: float  # s; the pause after it is not in it
     words: tuple[SpokenWord, ...]
-    times: tuple[float, ...] = ()  # s, (L + 1,) where its L symbols start and the last ends; () if unknown
 
 
 @dataclass(frozen=True)
@@ -94,10 +93,10 @@ class Speech:
             lead, pause = silences(part.item, self.audio)
             start, frames = start + lead, part.frames_of_symbols()
             ends = [] if frames is None else [0, *frames.cumsum(0).tolist()]
-            times = tuple((start + end) / second for end in ends)
+            times = [(start + end) / second for end in ends]
             words = [SpokenWord(one.text, times[one.start], times[one.end]) for one in part.item.words if times]
             end = start + part.mel.size(1)
-            spoken.append(SpokenUtterance(part.item.text, start / second, end / second, tuple(words), times))
+            spoken.append(SpokenUtterance(part.item.text, start / second, end / second, tuple(words)))
             start = end + pause
         return tuple(spoken)
 

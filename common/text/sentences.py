@@ -3,10 +3,10 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from common.text.ssml import ATOM, Boundary, Item, Mark, Pause, Span
+from common.text.ssml import ATOM, Boundary, Item, Pause, Span
 from common.text.tables import compiled, word_set, word_table
 
 MAX_CHARACTERS = 400  # of an utterance; a longer sentence is cut
@@ -63,13 +63,11 @@ class TextUtterance:
 
     spans: tuple[Span, ...]
     pause: float  # s of silence after it; of the last one only an explicit <break>
-    # Index of the span before which the mark stands (len(spans): at the end), name.
-    marks: tuple[tuple[int, str], ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Whether it is text without markup."""
-        return [replace(span, text="") for span in self.spans] == [Span("")] and not self.marks
+        return [replace(span, text="") for span in self.spans] == [Span("")]
 
 
 def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX_CHARACTERS) -> list[TextUtterance]:
@@ -102,7 +100,6 @@ class _Draft:
 
     spans: list[Span]
     pause: float
-    marks: list[tuple[int, str]] = field(default_factory=list)
     explicit: bool = False  # whether a <break> says how long the pause is
 
 
@@ -117,16 +114,12 @@ class _Splitter:
 
     def _new_block(self) -> None:
         self._spans: list[Span] = []
-        self._marks: list[tuple[int, str]] = []  # offset in the block, name
-        self._length = 0
         self._spoken = False
 
     def add(self, item: Item) -> None:
         """The next item of a text."""
         if isinstance(item, Span):
             self._add_span(item)
-        elif isinstance(item, Mark):
-            self._marks.append((self._length, item.name))
         elif isinstance(item, Boundary):
             self._end_block()
             if self._drafts and not self._drafts[-1].explicit:
@@ -138,13 +131,9 @@ class _Splitter:
     def finish(self) -> list[TextUtterance]:
         """The utterances of all that was added."""
         self._end_block(last=True)
-        if self._marks and not self._drafts:
-            self._drafts.append(_Draft([], 0.0))
         if self._drafts:
-            last = self._drafts[-1]
-            last.marks += [(len(last.spans), name) for _, name in self._marks]
-            last.pause *= last.explicit
-        return [TextUtterance(tuple(draft.spans), draft.pause, tuple(draft.marks)) for draft in self._drafts]
+            self._drafts[-1].pause *= self._drafts[-1].explicit
+        return [TextUtterance(tuple(draft.spans), draft.pause) for draft in self._drafts]
 
     def _add_span(self, span: Span) -> None:
         if not span.text:
@@ -158,14 +147,12 @@ class _Splitter:
             else:  # a quotation mark before a <voice>
                 self._spans = [_said_by(span, one) for one in self._spans]
         self._spans.append(span)
-        self._length += len(span.text)
         self._spoken = self._spoken or spoken
 
     def _rest(self, pause: Pause) -> None:
-        """Silence after the last utterance, or before the first, or between marks."""
-        if not self._drafts or self._marks:
-            self._drafts.append(_Draft([], 0.0, [(0, name) for _, name in self._marks], explicit=True))
-            self._marks = []
+        """Silence after the last utterance, or before the first."""
+        if not self._drafts:
+            self._drafts.append(_Draft([], 0.0, explicit=True))
         last = self._drafts[-1]
         last.pause = last.pause * last.explicit + pause.seconds
         last.explicit = True
@@ -180,23 +167,14 @@ class _Splitter:
         if before is not None:
             stripped = [replace(span, text=span.text.rstrip()) for span in self._spans if span.text.strip()]
             before.spans += [_said_by(before.spans[-1], span) for span in stripped]
-            marks = self._marks
             self._new_block()
-            self._marks = [(0, name) for _, name in marks]
 
     def _split(self) -> None:
         masked = _BRACES.sub(lambda match: ATOM * len(match[0]), "".join(span.masked for span in self._spans))
-        pieces = list(_together(_pieces(masked, self._most), self._longest))
+        pieces = _together(_pieces(masked, self._most), self._longest)
         starts = [0, *accumulate(len(span.text) for span in self._spans)]
-        drafts = [_Draft(_part(self._spans, starts, piece), piece.pause) for piece in pieces]
-        begins = [piece.start for piece in pieces]
-        for offset, name in self._marks:
-            number = max(bisect_right(begins, offset) - 1, 0)
-            begin = bisect_right(starts, begins[number]) - 1
-            index = bisect_left(starts, offset) - begin if offset > begins[number] else 0
-            drafts[number].marks.append((min(index, len(drafts[number].spans)), name))
-        self._drafts += drafts
-        self._before = drafts[-1]
+        self._drafts += [_Draft(_part(self._spans, starts, piece), piece.pause) for piece in pieces]
+        self._before = self._drafts[-1]
 
 
 def _said_by(speaker: Span, span: Span) -> Span:

@@ -1,4 +1,4 @@
-"""SSML: a text with markup becomes spans with the style in which each is said, pauses, marks and boundaries."""
+"""SSML: a text with markup becomes spans with the style in which each is said, pauses and boundaries."""
 
 import re
 from collections.abc import Callable
@@ -43,20 +43,13 @@ class Pause:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A <mark>: a name for its place in the sound."""
-
-    name: str
-
-
-@dataclass(frozen=True)
 class Boundary:
     """The end of an utterance: "sentence" or "paragraph"."""
 
     kind: str
 
 
-Item = Span | Pause | Mark | Boundary
+Item = Span | Pause | Boundary
 
 MAX_SILENCE = 600.0  # s of all breaks
 
@@ -157,8 +150,6 @@ class _Reader:
             element.style = _STYLES[name](outer.style, attributes)
         if name == "break":
             self._pause(pause_seconds(attributes))
-        elif name == "mark":
-            self._items.append(Mark(attributes["name"].strip()))
         elif name in ("p", "s"):
             self._boundary(name)
 
@@ -233,38 +224,32 @@ class _Reader:
         else:
             self._put(Span(_SPACES.sub(_space, data), element.style))
 
-    def _last_span(self) -> tuple[int, Span] | None:
-        """The span before the place that is being read, and its index; None after silence or a boundary."""
-        for index in range(len(self._items) - 1, -1, -1):
-            item = self._items[index]
-            if not isinstance(item, Mark):
-                return (index, item) if isinstance(item, Span) else None
-        return None
+    def _last_span(self) -> Span | None:
+        """The span before the place that is being read; None after silence or a boundary."""
+        return self._items[-1] if self._items and isinstance(self._items[-1], Span) else None
 
     def _trim(self) -> None:
         """Take away the spaces before a pause, a boundary or the end."""
         self._space = ""
-        if found := self._last_span():
-            index, last = found
-            self._items[index] = replace(last, text=last.text.rstrip())
+        if last := self._last_span():
+            self._items[-1] = replace(last, text=last.text.rstrip())
 
     def _put(self, span: Span) -> None:
         """Add a span; between it and the one before are the spaces that were written, as one."""
         text = span.text.lstrip()
         gap = max(self._space, span.text[: len(span.text) - len(text)], key=len)
         self._space = ""
-        if (found := self._last_span()) is None:
+        if (last := self._last_span()) is None:
             self._items.append(replace(span, text=text))
             return
-        index, last = found
         before = last.text.rstrip()
         tail = last.text[len(before) :]
         gap = max(tail, gap, key=len)
-        one_word = last.is_plain and span.is_plain and index == len(self._items) - 1
+        one_word = last.is_plain and span.is_plain
         if not gap and not one_word and before[-1:].isalnum() and text[:1].isalnum():
-            gap = " "  # "5<sub alias='kilometers'>km</sub>", and where a mark stands
+            gap = " "  # "5<sub alias='kilometers'>km</sub>"
         if tail or not span.is_plain:
-            self._items[index], gap = replace(last, text=before + gap), ""
+            self._items[-1], gap = replace(last, text=before + gap), ""
         self._items.append(replace(span, text=gap + text))
 
 

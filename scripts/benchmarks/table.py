@@ -15,9 +15,7 @@ from common.errors import InputError
 from common.logger import read_last_run
 
 Row = dict[str, str]  # title of a column -> cell
-_FIGURES = re.compile(
-    r"avg_train_took|avg_.*(latency|frames/s|sequences/s)|\d+%_latency|avg_samples/s|avg_RTF|first_sound"
-)
+_FIGURES = re.compile(r"avg_train_took|avg_.*(latency|frames/s|sequences/s)|\d+%_latency|avg_samples/s|avg_RTF")
 
 
 def machine(*, cuda: bool) -> str:
