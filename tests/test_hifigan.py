@@ -778,12 +778,13 @@ def describe(folder: Path, audio: AudioConfig) -> str:
     return str(folder)
 
 
+EXAMPLES = HifiganObjective.examples
 HIFIGAN = next(model for model in MODELS if model.name == "HiFi-GAN")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def without_pictures() -> Iterator[None]:
-    """Drawing takes longer than all else here."""
+    """Drawing takes longer than all else here; the test of the pictures takes it up again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HifiganObjective, "examples", lambda *_: [])
         yield
