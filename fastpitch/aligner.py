@@ -32,14 +32,14 @@ class Alignment:
         """Log attention (B, F) of frames to the token of their path."""
         return self.log_attention.gather(2, self.path.unsqueeze(2)).squeeze(2)
 
-    def attention(self, frame_lengths: Tensor) -> Tensor:
-        """Attention weights (B, F, L) of each frame, zero after an utterance's end; without gradient."""
-        return self.log_attention.detach().exp() * mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
+    def attention(self, frame_lengths: Tensor, *, without: Tensor | None = None) -> Tensor:
+        """Attention weights (B, F, L) of each frame, zero after an utterance's end; without gradient.
 
-    def attention_without(self, prior: Tensor, frame_lengths: Tensor) -> Tensor:
-        """The attention weights (B, F, L) without the ``prior`` (B, F, L) that was added."""
-        is_frame = mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
-        return torch.softmax(self.log_attention.detach() - torch.log(prior + _PRIOR_EPS), 2) * is_frame
+        ``without`` (B, F, L) is a prior that was added, and is removed.
+        """
+        logs = self.log_attention.detach()
+        weights = logs.exp() if without is None else torch.softmax(logs - torch.log(without + _PRIOR_EPS), 2)
+        return weights * mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
 
 
 class ConvAttention(nn.Module):
@@ -109,10 +109,7 @@ def forward_sum_losses(
 
 
 def misfits(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
-    """How badly each text fits its recording, by an alignment without a prior: (B,) float32, nats a frame, 0 at best.
-
-    By how much the path's token is less probable than the most probable token, averaged over frames.
-    """
+    """How much less probable the path's token is than the best one, without a prior: (B,) mean nats a frame."""
     behind = alignment.log_attention.amax(2) - alignment.on_path
     return (behind * mask_from_lengths(frame_lengths, behind.size(1))).sum(1) / frame_lengths
 

@@ -41,9 +41,7 @@ SIZES: Mapping[str, Mapping[str, Any]] = {"small": _SMALL, "medium": _SMALL | _M
 class LossScales:
     """Weights of the loss terms; defaults as published."""
 
-    dur_predictor_loss_scale: float = _weight(
-        0.1, "weight of the duration loss", names=("--duration-predictor-loss-scale",)
-    )
+    dur_predictor_loss_scale: float = _weight(0.1, "weight of durations", names=("--duration-predictor-loss-scale",))
     pitch_predictor_loss_scale: float = _weight(0.1, "weight of the pitch loss")
     energy_predictor_loss_scale: float = _weight(0.1, "weight of the energy loss")
     attn_loss_scale: float = _weight(1.0, "weight of the alignment's loss")
@@ -68,10 +66,7 @@ class TrainingOptions(PitchRange):
     """FastPitch's own options of training."""
 
     size: str = option(
-        "full",
-        "defaults for a new voice; small: hours on a laptop's CPU; medium: one GPU; full: as published",
-        choices=tuple(SIZES),
-        variable="SIZE",
+        "full", "small: hours on a CPU; medium: one GPU; full: as published", choices=tuple(SIZES), variable="SIZE"
     )
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of FastPitch")
@@ -86,17 +81,11 @@ class TrainingOptions(PitchRange):
         published=("NSPEAKERS",),
     )
     pitch_mean_std_file: Path | None = option(
-        None,
-        "JSON file of the pitch's mean and std (Hz); --learned-alignment can measure them",
-        variable="PITCH_MEAN_STD",
+        None, "JSON file of the pitch's mean and std (Hz); --learned-alignment measures them", variable="PITCH_MEAN_STD"
     )
     mean_mel_bias: bool = option(False, "initialize the output bias with the mean mel, which saves updates")
     pitch_method: str = option(
-        "praat",
-        "pitch estimator for recordings",
-        choices=ESTIMATORS,
-        variable="PITCH_METHOD",
-        published=("--pitch-online-method",),
+        "praat", "pitch estimator", choices=ESTIMATORS, variable="PITCH_METHOD", published=("--pitch-online-method",)
     )
     pitch_cache: Path | None = option(
         None, f"folder of the cached pitch (default: {PITCH_CACHE} in the dataset)", names=("--pitch-online-dir",)
@@ -124,8 +113,5 @@ class InferenceOptions:
         None, "raise or lower the pitch", least=LIMITS["pitch_shift"][0], most=LIMITS["pitch_shift"][1], metavar="HZ"
     )
     pitch_transform_custom: Path | None = option(
-        None,
-        f"only apply pitch_transform_custom of a Python FILE, which is run (default: {EXAMPLE.name})",
-        const=EXAMPLE,
-        metavar="FILE",
+        None, f"only apply this function of a Python FILE (default: {EXAMPLE.name})", const=EXAMPLE, metavar="FILE"
     )

@@ -43,18 +43,14 @@ class ModelConfig(Architecture):
     p_pitch_predictor_dropout: float = option(0.1, "dropout of the pitch predictor", least=0, below=1)
     pitch_predictor_n_layers: int = option(2, "convolutions of the pitch predictor", least=1)
     pitch_embedding_kernel_size: int = option(3, "kernel size of the pitch embedding", least=1, odd=True)
-    learned_alignment: bool = option(
-        False, "learn durations from recordings and transcripts", negatable=True, variable="LEARNED_ALIGNMENT"
-    )
+    learned_alignment: bool = option(False, "learn durations from data", negatable=True, variable="LEARNED_ALIGNMENT")
     energy_conditioning: bool = option(False, "predict the energy of symbols", negatable=True, variable="ENERGY")
     energy_predictor_kernel_size: int = option(3, "kernel size of the energy predictor", least=1, odd=True)
     energy_predictor_filter_size: int = option(256, "filters of the energy predictor", least=1)
     p_energy_predictor_dropout: float = option(0.1, "dropout of the energy predictor", least=0, below=1)
     energy_predictor_n_layers: int = option(2, "convolutions of the energy predictor", least=1)
     energy_embedding_kernel_size: int = option(3, "kernel size of the energy embedding", least=1, odd=True)
-    adversarial: bool = option(
-        False, "also train against a discriminator of mels, for sharper mels", negatable=True, variable="ADVERSARIAL"
-    )
+    adversarial: bool = option(False, "also train against a mel discriminator", negatable=True, variable="ADVERSARIAL")
     n_speakers: int = 1
     speaker_emb_weight: float = option(1.0, "scale of the speaker embedding", least=-1e6, most=1e6)
     pitch_statistics_per_speaker: bool = False  # normalize the pitch of each speaker by its own statistics
@@ -63,10 +59,9 @@ class ModelConfig(Architecture):
     def __post_init__(self) -> None:
         check_options(self)
         width = self.symbols_embedding_dim
-        if self.in_fft_output_size != width or self.out_fft_output_size != width:
-            raise OptionError("--in-fft-output-size, --out-fft-output-size: expected that of --symbols-embedding-dim")
-        if width % 2:
-            raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")
+        if not width == self.in_fft_output_size == self.out_fft_output_size or width % 2:
+            names = "--symbols-embedding-dim, --in-fft-output-size, --out-fft-output-size"
+            raise OptionError(f"{names}: expected one even number for all")
 
     @property
     def sees_padding(self) -> str | None:

@@ -14,7 +14,6 @@ from torch.utils.data import DataLoader
 
 from common.audio.pitch import statistics
 from common.audio.pitch_cache import PitchCache
-from common.config import AudioConfig
 from common.data.features import check_stored, feature_name, frames_of_tokens, load_feature, shape_error
 from common.data.filelist import SPEAKER_NUMBER, FilelistEntry, Filelists, first_fields, paths_of, read_filelist
 from common.data.loader import batches_of, loader_processes
@@ -49,17 +48,12 @@ class FastPitchDataset(TextMelDataset):
     """
 
     def __init__(
-        self,
-        options: TrainingOptions,
-        entries: Sequence[FilelistEntry],
-        *,
-        audio: AudioConfig,
-        text: TextConfig,
-        training: bool = False,
+        self, options: TrainingOptions, entries: Sequence[FilelistEntry], *, training: bool = False, **known: Any
     ) -> None:
+        """``known`` are the configurations of audio and text."""
         folder, model = options.dataset_path, options.architecture
-        unknown_symbols = options.text.unknown_symbols
-        super().__init__(folder, entries, audio=audio, text=text, unknown_symbols=unknown_symbols, seed=options.seed)
+        super().__init__(folder, entries, unknown_symbols=options.text.unknown_symbols, seed=options.seed, **known)
+        audio, text = self.extractor.config, self.text
         self.has_durations = "durations" in entries[0].fields
         cache = options.pitch_cache or folder / PITCH_CACHE
         self._cache = PitchCache(cache, audio, options.pitch_method, options.pitch_range)
@@ -82,10 +76,9 @@ class FastPitchDataset(TextMelDataset):
         """The utterance with ``tokens``, (L,) or (L, n_features), as a batch."""
         mel, pitch = self.mel_and_pitch(index)
         entry, speaker = self.entries[index], self.speakers[index]
-        speakers = None if speaker is None else torch.tensor([speaker])
-        batch = partial(
-            FastPitchBatch.of_one, self.name(index), tokens, mel, text=entry.fields["text"], speakers=speakers
-        )
+        row: dict[str, Any] = {"speakers": None if speaker is None else torch.tensor([speaker])}
+        row["text"] = entry.fields["text"]
+        batch = partial(FastPitchBatch.of_one, self.name(index), tokens, mel, **row)
         if self.has_durations:
             file, source = (entry.fields[column] for column in ("durations", "mel"))
             stored = load_tensor(self.folder / file, where=entry.where)
@@ -130,37 +123,27 @@ class FastPitchDataset(TextMelDataset):
         return mel, pitch
 
 
-def build_dataset(
-    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig, training: bool
-) -> FastPitchDataset:
+def build_dataset(options: TrainingOptions, filelists: Filelists, *, training: bool, **known: Any) -> FastPitchDataset:
     """The dataset of filelists."""
     learned = options.architecture.learned_alignment
     entries = read_list(options.dataset_path, filelists, learned_alignment=learned)
     if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
         raise InputError(f"{entries[0].where}: --load-pitch-from-disk expects {'|'.join(RECORDINGS_WITH_PITCH)}")
-    return FastPitchDataset(options, entries, audio=audio, text=text, training=training)
+    return FastPitchDataset(options, entries, training=training, **known)
 
 
 def teacher_forced_dataset(
-    dataset_path: Path,
-    filelist: Path,
-    *,
-    config: ModelConfig,
-    audio: AudioConfig,
-    text: TextConfig,
-    unknown_symbols: str,
-    networks: Mapping[str, FastPitch],
+    dataset_path: Path, filelist: Path, *, config: ModelConfig, unknown_symbols: str, networks: Mapping, **known: Any
 ) -> FastPitchDataset:
     """The utterances of a list for `FastPitch.teacher_forced`; missing pitch statistics are measured over it."""
     learned = config.learned_alignment and columns_of(filelist) != WITH_DURATIONS
     entries = read_list(dataset_path, filelist, learned_alignment=learned)
     reading = TextOptions(unknown_symbols=unknown_symbols)
     options = TrainingOptions(text=reading, architecture=config, dataset_path=dataset_path)
-    dataset = FastPitchDataset(options, entries, audio=audio, text=text)
+    dataset = FastPitchDataset(options, entries, **known)
     if not dataset.has_durations:
-        network = networks["fastpitch"]
-        measure_pitch(network, dataset, gather=Ranks().gather_over, n_workers=0)
-        dataset.normalize_pitch_as(network)
+        measure_pitch(networks["fastpitch"], dataset, gather=Ranks().gather_over, n_workers=0)
+        dataset.normalize_pitch_as(networks["fastpitch"])
     return dataset
 
 

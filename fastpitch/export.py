@@ -144,21 +144,11 @@ def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
 def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
     """Inputs and outputs."""
     symbols: Shape = ("batch", "tokens")
-    inputs: Shapes = {
-        "tokens": (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols,
-        "lengths": ("batch",),
-        "pace": symbols,
-        "max_duration": ("batch",),
-        "durations": symbols,
-        "pitch": symbols,
-    }
-    outputs: Shapes = {
-        "mel": ("batch", config.n_mel_channels, "frames"),
-        "mel_lengths": ("batch",),
-        "frames_of_tokens": symbols,
-        "predicted_durations": symbols,
-        "spoken_pitch": symbols,
-    }
+    tokens = (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols
+    inputs: Shapes = {"tokens": tokens, "lengths": ("batch",), "pace": symbols, "max_duration": ("batch",)}
+    inputs |= {"durations": symbols, "pitch": symbols}
+    outputs: Shapes = {"mel": ("batch", config.n_mel_channels, "frames"), "mel_lengths": ("batch",)}
+    outputs |= dict.fromkeys(("frames_of_tokens", "predicted_durations", "spoken_pitch"), symbols)
     if config.energy_conditioning:
         inputs["energy"] = outputs["spoken_energy"] = symbols
     if config.n_speakers > 1:
@@ -166,18 +156,19 @@ def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
     return inputs, outputs
 
 
-def _numbers(network: FastPitch, config: ModelConfig) -> dict[str, Callable[[Tensor], Tensor]]:
-    """Functions that turn normal random numbers into inputs; some durations, pitch and energy are given."""
-    uniform = torch.special.ndtr
-
-    def given_here_and_there(values: Tensor) -> Tensor:
-        return torch.where((values * 1000).long() % 2 == 0, values, _NOT_GIVEN)
+def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
+    """FastPitch as one part."""
+    inputs, outputs = _shapes(config)
+    uniform, (mean, std) = torch.special.ndtr, graph_statistics(network.pitch_mean, network.pitch_std)
 
     def ids(values: Tensor) -> Tensor:
         return (uniform(values) * config.n_symbols).long().clamp(max=config.n_symbols - 1)
 
-    mean, std = graph_statistics(network.pitch_mean, network.pitch_std)
-    return {
+    def given_here_and_there(values: Tensor) -> Tensor:
+        return torch.where((values * 1000).long() % 2 == 0, values, _NOT_GIVEN)
+
+    # Functions that turn normal random numbers into inputs.
+    made: dict[str, Callable[[Tensor], Tensor]] = {
         "tokens": (lambda values: (values > 0).float()) if config.symbol_type == "pf" else ids,
         "pace": lambda values: 0.7 + 0.7 * uniform(values),
         "max_duration": lambda values: torch.full_like(values, 75.0),
@@ -186,35 +177,20 @@ def _numbers(network: FastPitch, config: ModelConfig) -> dict[str, Callable[[Ten
         "energy": lambda values: given_here_and_there(3 * uniform(values)),
         "speaker": lambda values: torch.arange(len(values)) % config.n_speakers,
     }
-
-
-def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """FastPitch as one part."""
-    inputs, outputs = _shapes(config)
-    made = _numbers(network, config)
     # Given durations make mels in 8 bits as long as in 32; pitch and energy are predicted.
-    given: dict[str, Callable[[Tensor], Tensor]] = {
-        **dict.fromkeys(("pitch", "energy"), lambda values: torch.full_like(values, _NOT_GIVEN)),
-        "durations": lambda values: (2 + 10 * torch.special.ndtr(values)).floor(),
-    }
-    compared = random_examples(inputs, made | given)
+    compared = made | dict.fromkeys(("pitch", "energy"), lambda values: torch.full_like(values, _NOT_GIVEN))
+    compared["durations"] = lambda values: (2 + 10 * uniform(values)).floor()
+    example = random_examples(inputs, compared)
 
     def onnx_form(quantized: bool) -> ExportableFastPitch:
         return ExportableFastPitch(with_onnx_convolutions(network, as_products=quantized)).eval()
 
     def utterances(_: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
-        return [compared(1, length, torch.Generator().manual_seed(_SEED)) for length in _COMPARED_LENGTHS]
+        return [example(1, length, torch.Generator().manual_seed(_SEED)) for length in _COMPARED_LENGTHS]
 
-    part = Part(
-        "",
-        ExportableFastPitch(network).eval(),
-        inputs,
-        outputs,
-        random_examples(inputs, made),
-        scriptable=True,
-        onnx_form=onnx_form,
-        quantization=Quantization(False, utterances),
-    )
+    module, examples = ExportableFastPitch(network).eval(), random_examples(inputs, made)
+    quantization = Quantization(False, utterances)
+    part = Part("", module, inputs, outputs, examples, True, onnx_form=onnx_form, quantization=quantization)
     description = {
         "pitch_mean": network.pitch_mean.tolist(),
         "pitch_std": network.pitch_std.tolist(),
@@ -255,9 +231,8 @@ class ExportedNetwork(SpeakerPitch):
         if speakers is not None:
             inputs["speaker"] = speakers
         inputs = {name: inputs[name] for name in self._inputs}
-        given = normalized = controls.pitch
-        if controls.pitch_hz is not None:
-            given = normalized = self.normalized_pitch(controls.pitch_hz, speakers)
+        hz = controls.pitch_hz
+        given = normalized = controls.pitch if hz is None else self.normalized_pitch(hz, speakers)
         if given is None and controls.pitch_transform is not None:
             # With one frame an utterance, so that the decoder takes no time.
             one_frame = self._run(inputs | {"durations": torch.zeros(shape, device=tokens.device)})
@@ -271,13 +246,7 @@ class ExportedNetwork(SpeakerPitch):
         if normalized is None:
             normalized = self._graph.normalized_pitch(out["spoken_pitch"], speakers)
         pitch_hz = self.pitch_in_hz(normalized.double(), speakers)
-        return MelOutput(
-            mel=out["mel"],
-            lengths=out["mel_lengths"],
-            durations=out["predicted_durations"],
-            frames=out["frames_of_tokens"],
-            pitch=normalized,
-            energy=out.get("spoken_energy"),
-            pitch_hz=pitch_hz if given is None else pitch_hz * (given != 0),
-            decoded_energy=out.get("spoken_energy"),
-        )
+        pitch_hz = pitch_hz if given is None else pitch_hz * (given != 0)
+        made = (out["mel"], out["mel_lengths"], out["predicted_durations"], out["frames_of_tokens"])
+        energy = out.get("spoken_energy")
+        return MelOutput(*made, normalized, energy, pitch_hz=pitch_hz, decoded_energy=energy)

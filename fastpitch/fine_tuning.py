@@ -15,7 +15,6 @@ from common.nn.layers import rows_by_name
 from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from fastpitch.arg_parser import TrainingOptions
-from fastpitch.config import ModelConfig
 from fastpitch.data_function import FastPitchDataset, measure_pitch
 from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch
@@ -34,12 +33,11 @@ class InitialVoice:
     path: Path
     text: TextConfig
     checkpoint: Checkpoint
-    config: ModelConfig
 
     @property
     def speaker_names(self) -> tuple[str, ...]:
         """Names of its speakers in order of their ids; speakers without a name are called by their number."""
-        names, n_speakers = self.text.speakers, self.config.n_speakers
+        names, n_speakers = self.text.speakers, self.checkpoint.config.n_speakers
         return names[:1] if n_speakers == 1 else (*names, *map(str, range(len(names), n_speakers)))
 
 
@@ -49,7 +47,7 @@ def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
         raise CheckpointError(f"{path}: does not name its symbols, which fine-tuning needs")
-    return InitialVoice(path, checkpoint.text, checkpoint, checkpoint.config)
+    return InitialVoice(path, checkpoint.text, checkpoint)
 
 
 def set_up_networks(
@@ -67,17 +65,14 @@ def set_up_networks(
     """
     if not new:
         return []
-    network, file = networks["fastpitch"], options.pitch_mean_std_file
-    lines = []
+    network, file, lines = networks["fastpitch"], options.pitch_mean_std_file, []
     if initial is not None:
         voice = voice_of(*initial)
         speaking = {entry.fields.get("speaker", "") for entry in training_set.entries}
-        weights = f"{'EMA ' if voice.checkpoint.has_ema else ''}weights"
-        lines = [f"starting from the {weights} of {voice.path}"]
+        lines = [f"starting from the {'EMA ' * voice.checkpoint.has_ema}weights of {voice.path}"]
         lines += start_from(network, voice, text=text, speaking=speaking)
-        if "mel_discriminator" in networks and "mel_discriminator" in voice.checkpoint.networks:
-            discriminator = {"mel_discriminator": networks["mel_discriminator"]}
-            load_weights(discriminator, voice.checkpoint.networks, where=str(voice.path))
+        if (name := "mel_discriminator") in networks and name in voice.checkpoint.networks:
+            load_weights({name: networks[name]}, voice.checkpoint.networks, where=str(voice.path))
     if file is not None or not options.architecture.learned_alignment:
         network.set_pitch_statistics(read_pitch_statistics(file or _find_pitch_statistics(options)))
     return lines
@@ -172,8 +167,8 @@ def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPit
     """
     names, table = dataset.text.speakers, network.speaker_emb
     known = [place for place, name in enumerate(names) if name in voice.speaker_names]
-    is_aligned = dataset.has_durations or voice.config.learned_alignment
-    if table is None or voice.config.n_speakers == 1 or not (known and is_aligned):
+    is_aligned = dataset.has_durations or voice.checkpoint.config.learned_alignment
+    if table is None or voice.checkpoint.config.n_speakers == 1 or not (known and is_aligned):
         return []
     lines = []
     network.eval()
@@ -184,11 +179,9 @@ def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPit
         losses = {}
         for place in known:
             spoken = replace(batch, speakers=torch.full((len(clips),), place))
-            losses[place] = float(sums_of_errors(network(spoken), spoken)["mel_loss"] / spoken.mel_lengths.sum())
+            losses[place] = float(sums_of_errors(network(spoken), spoken)["mel_loss"])
         best = min(known, key=losses.__getitem__)
         table.weight[new] = table.weight[best]
-        lines.append(
-            f"{shown(names[new])} starts from {shown(names[best])}, who has the least mel loss on the new clips"
-        )
+        lines.append(f"{shown(names[new])} starts from {shown(names[best])}, who fits the new clips best")
     network.train()
     return lines

@@ -53,28 +53,20 @@ class FastPitchObjective(AdversarialObjective):
         """Whether the model has energy conditioning, a learned alignment, and a discriminator of its mels."""
         self._losses, self._has_alignment = scales or LossScales(), alignment
         scales = self._losses
-        weights = {
-            "mel_loss": 1.0,
-            "duration_predictor_loss": scales.dur_predictor_loss_scale,
-            "pitch_loss": scales.pitch_predictor_loss_scale,
-        }
-        shown = []
+        weights = {"mel_loss": 1.0, "duration_predictor_loss": scales.dur_predictor_loss_scale}
+        weights["pitch_loss"] = scales.pitch_predictor_loss_scale
         if energy:
             weights["energy_loss"] = scales.energy_predictor_loss_scale
         if alignment:
             weights |= {"attn_loss": scales.attn_loss_scale, "kl_loss": 0.0}  # the second depends on the epoch
-            shown += ["attention_diagonality", "unattended_tokens"]
-        of_discriminator = {}
+        adversarial_weights = {}
         if adversarial:
-            of_discriminator = {"adversarial_loss": scales.adversarial_loss_scale}
-            of_discriminator["feature_loss"] = scales.feature_loss_scale
-            shown.append("d_loss")
-        super().__init__(
-            "fastpitch", weights, of_discriminator, discriminators=("mel_discriminator",), feature_scale=1.0
-        )
+            adversarial_weights["adversarial_loss"] = scales.adversarial_loss_scale
+            adversarial_weights["feature_loss"] = scales.feature_loss_scale
+        names = ("mel_discriminator",)
+        super().__init__("fastpitch", weights, adversarial_weights, discriminators=names, feature_scale=1.0)
         self.aligned = ALIGNED if alignment else None
-        shown += [*weights, *of_discriminator]
-        self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term in shown})
+        self.log_style = LogStyle(_LABELS)
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         weights = super().weights(phase, epoch=epoch)
@@ -111,7 +103,7 @@ class FastPitchObjective(AdversarialObjective):
         if self._has_alignment and out.alignment is not None and batch.prior is not None:
             lengths = batch.token_lengths, batch.mel_lengths
             attention = out.alignment.attention(batch.mel_lengths)
-            learned = out.alignment.attention_without(batch.prior, batch.mel_lengths)
+            learned = out.alignment.attention(batch.mel_lengths, without=batch.prior)
             terms["attention_diagonality"] = Term(diagonality(learned, *lengths).sum(), batch.n_utterances)
             terms["unattended_tokens"] = Term(unattended_tokens(attention, *lengths).sum(), batch.token_lengths.sum())
         return terms

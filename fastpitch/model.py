@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -68,15 +69,12 @@ class FastPitch(SpeakerPitch, nn.Module):
         self.decoder = FFTransformer(_transformer_config(config, "out"))
         self.pitch_predictor = TemporalPredictor(config, "pitch")
         self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
-        self.energy_predictor: TemporalPredictor | None = None
-        self.energy_emb: nn.Conv1d | None = None
-        if config.energy_conditioning:
-            self.energy_predictor = TemporalPredictor(config, "energy")
-            self.energy_emb = _embedding(width, config.energy_embedding_kernel_size)
+        has_energy = config.energy_conditioning
+        self.energy_predictor = TemporalPredictor(config, "energy") if has_energy else None
+        self.energy_emb = _embedding(width, config.energy_embedding_kernel_size) if has_energy else None
         self.proj = nn.Linear(width, config.n_mel_channels)
-        self.attention: ConvAttention | None = None
-        if config.learned_alignment:
-            self.attention = ConvAttention(config.n_mel_channels, width, mask_padding=config.mask_convolutions)
+        aligner = partial(ConvAttention, config.n_mel_channels, width, mask_padding=config.mask_convolutions)
+        self.attention = aligner() if config.learned_alignment else None
         n_voices = config.n_speakers if config.pitch_statistics_per_speaker else 1
         self.register_buffer("pitch_mean", torch.zeros(n_voices))
         self.register_buffer("pitch_std", torch.zeros(n_voices))
@@ -143,9 +141,8 @@ class FastPitch(SpeakerPitch, nn.Module):
             pitch = means_over_tokens(batch.pitch_frames, durations)
         if self.energy_emb is not None and durations is not None:
             energy = energies_of_tokens(batch.mels, durations)
-        encoded, predicted_energy = self.add_pitch(
-            encoded, batch.token_lengths, predicted_pitch if pitch is None else pitch
-        )
+        spoken_pitch = predicted_pitch if pitch is None else pitch
+        encoded, predicted_energy = self.add_pitch(encoded, batch.token_lengths, spoken_pitch)
         frames = whole_frames((predicted_durations if durations is None else durations).float() / pace)
         decoded_energy = predicted_energy if energy is None else energy
         mel, lengths = self.decode(encoded, batch.token_lengths, decoded_energy, frames, batch.mels.size(2))
@@ -170,9 +167,8 @@ class FastPitch(SpeakerPitch, nn.Module):
         """Speak tokens (B, L) of ``lengths`` (B,), each as if alone; InputError for controls that the model lacks."""
         controls = Controls() if controls is None else controls
         speakers = self.speaker_ids(controls.speaker, tokens)
-        given_pitch = controls.pitch
-        if controls.pitch_hz is not None:
-            given_pitch = self.normalized_pitch(controls.pitch_hz, speakers)
+        hz = controls.pitch_hz
+        given_pitch = controls.pitch if hz is None else self.normalized_pitch(hz, speakers)
         encoded, log_durations, pitch = self.encode(tokens, lengths, speakers)
         durations = durations_from_logs(log_durations, controls.max_duration)
         given_durations = durations if controls.durations is None else controls.durations
@@ -215,18 +211,10 @@ def build_networks(
 
 def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
     """The encoder ("in") or decoder ("out") that the fields of its name describe."""
-    return TransformerConfig(
-        n_layers=getattr(config, f"{side}_fft_n_layers"),
-        n_heads=getattr(config, f"{side}_fft_n_heads"),
-        n_channels=config.symbols_embedding_dim,
-        d_head=getattr(config, f"{side}_fft_d_head"),
-        n_filters=getattr(config, f"{side}_fft_conv1d_filter_size"),
-        kernel_size=getattr(config, f"{side}_fft_conv1d_kernel_size"),
-        dropout=getattr(config, f"p_{side}_fft_dropout"),
-        dropatt=getattr(config, f"p_{side}_fft_dropatt"),
-        dropemb=getattr(config, f"p_{side}_fft_dropemb"),
-        mask_convolutions=config.mask_convolutions,
-    )
+    sizes = ("n_layers", "n_heads", "d_head", "conv1d_kernel_size", "conv1d_filter_size")
+    values = {name.removeprefix("conv1d_"): getattr(config, f"{side}_fft_{name}") for name in sizes}
+    values |= {name: getattr(config, f"p_{side}_fft_{name}") for name in ("dropout", "dropatt", "dropemb")}
+    return TransformerConfig(config.symbols_embedding_dim, mask_convolutions=config.mask_convolutions, **values)
 
 
 def _embedding(n_channels: int, kernel_size: int) -> nn.Conv1d:

@@ -118,11 +118,6 @@ class PitchTransform:
     shift: float | None = None  # Hz
     custom: Callable[[Tensor, Tensor], Tensor] | None = None  # pitch (B, L) in Hz, lengths (B,); replaces the others
 
-    @property
-    def needs_statistics(self) -> bool:
-        """Whether it computes in Hz."""
-        return self.shift is not None or self.custom is not None
-
     def __call__(self, pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
         """pitch (B, L) normalized, lengths (B,), mean and std in Hz, () or (B, 1) -> (B, L), zero at padding."""
         if self.custom is not None:
@@ -143,11 +138,10 @@ def load_custom_transform(path: Path) -> Callable[[Tensor, Tensor], Tensor]:
 
     def transform(pitch: Tensor, lengths: Tensor) -> Tensor:
         changed = function(pitch.clone(), lengths.clone())
-        valid = mask_from_lengths(lengths, pitch.size(1))
         fits = isinstance(changed, Tensor) and changed.shape == pitch.shape
-        if not fits or not torch.isfinite(changed[valid]).all():
-            wanted = f"expected finite values in a tensor of shape {tuple(pitch.shape)}"
-            raise InputError(f"{path}: {_CUSTOM} returned {shown(changed)}, {wanted}")
+        if not fits or not changed[mask_from_lengths(lengths, pitch.size(1))].isfinite().all():
+            wanted = f"finite values in a tensor of shape {tuple(pitch.shape)}"
+            raise InputError(f"{path}: {_CUSTOM} returned {shown(changed)}, expected {wanted}")
         return changed.to(pitch)
 
     return transform
@@ -200,7 +194,7 @@ class SpeakerPitch(TextToMel):
         transform = PitchTransform(**values)
         if options.pitch_mean_std_file is not None:
             self.set_pitch_statistics(read_pitch_statistics(options.pitch_mean_std_file))
-        if transform.needs_statistics and not (self.pitch_std > 0).all():
+        if (transform.shift is not None or transform.custom is not None) and not (self.pitch_std > 0).all():
             raise InputError(f"{where}: has no pitch statistics, which changes in Hz need; give --pitch-mean-std-file")
         given = None if transform == PitchTransform() else transform
         return Controls(pace=options.pace, max_duration=options.max_duration, pitch_transform=given)

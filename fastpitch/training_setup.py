@@ -30,7 +30,7 @@ def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | N
         return SIZES[given["size"]]
     voice = voice_of(*initial)
     of_data = ("n_mel_channels", "n_speakers")
-    architecture = {name: value for name, value in vars(voice.config).items() if name not in of_data}
+    architecture = {name: value for name, value in vars(voice.checkpoint.config).items() if name not in of_data}
     return architecture | options_of_text(voice.text)
 
 
@@ -96,15 +96,10 @@ def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice 
 def _architecture(options: TrainingOptions, audio: AudioConfig, text: TextConfig) -> ModelConfig:
     front_end = TextFrontEnd(text)
     n_speakers = options.n_speakers or max(1, len(text.speakers))
-    return replace(
-        options.architecture,
-        n_mel_channels=audio.n_mels,
-        symbol_type=text.input_type,
-        n_symbols=front_end.n_symbols,
-        padding_idx=front_end.padding_id,
-        n_speakers=n_speakers,
-        pitch_statistics_per_speaker=options.architecture.learned_alignment and n_speakers > 1,
-    )
+    per_speaker = options.architecture.learned_alignment and n_speakers > 1
+    values: dict[str, Any] = {"n_speakers": n_speakers, "pitch_statistics_per_speaker": per_speaker}
+    values |= {"symbol_type": text.input_type, "n_symbols": front_end.n_symbols, "padding_idx": front_end.padding_id}
+    return replace(options.architecture, n_mel_channels=audio.n_mels, **values)
 
 
 def model_config(

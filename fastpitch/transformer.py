@@ -13,12 +13,12 @@ from common.nn.layers import Dropout
 class TransformerConfig:
     """The architecture of an `FFTransformer`."""
 
+    n_channels: int
     n_layers: int
     n_heads: int
-    n_channels: int
     d_head: int
-    n_filters: int
     kernel_size: int
+    filter_size: int
     dropout: float
     dropatt: float  # of the attention
     dropemb: float  # of the input
@@ -89,9 +89,9 @@ class PositionwiseConvFF(nn.Module):
         super().__init__()
         size, padding = config.kernel_size, config.kernel_size // 2
         self.CoreNet = nn.Sequential(
-            nn.Conv1d(config.n_channels, config.n_filters, size, padding=padding),
+            nn.Conv1d(config.n_channels, config.filter_size, size, padding=padding),
             nn.ReLU(),
-            nn.Conv1d(config.n_filters, config.n_channels, size, padding=padding),
+            nn.Conv1d(config.filter_size, config.n_channels, size, padding=padding),
             Dropout(config.dropout),
         )
         self.layer_norm = nn.LayerNorm(config.n_channels)

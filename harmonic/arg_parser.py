@@ -31,12 +31,8 @@ class TrainingOptions(InputMelOptions, PitchRange):
     """The harmonic vocoder's own options of training."""
 
     segment_frames: int = option(64, "mel frames of a training segment", least=1)
-    pitch_cache: Path | None = option(
-        None, f"folder for the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)"
-    )
-    adversarial: bool = option(
-        False, "train against HiFi-GAN's discriminators, too, which a checkpoint need not have", variable="ADVERSARIAL"
-    )
+    pitch_cache: Path | None = option(None, f"folder of the cached pitch (default: {PITCH_CACHE} in the dataset)")
+    adversarial: bool = option(False, "also train against HiFi-GAN's discriminators", variable="ADVERSARIAL")
     architecture: Mapping[str, Any] = group(ModelConfig, f"architecture of Harmonic ({_DEFAULT})", by_name=True)
     discriminators: Mapping[str, Any] = group(
         DiscriminatorConfig, f"architecture of the discriminators ({_DEFAULT})", by_name=True

@@ -107,31 +107,22 @@ class ExportableHarmonic(nn.Module):
 
 def exports(network: HarmonicVocoder, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Export the vocoder as one part, with noise as an input."""
-    inputs: Shapes = {
-        "mel": ("batch", config.n_mel_channels, "frames"),
-        "noise": ("batch", "noise_samples"),
-        "lengths": ("batch",),
-    }
-    examples = random_examples(
-        inputs,
-        {"mel": lambda values: values - 5},
-        noise_samples=lambda length: (length - 1) * audio.hop_length + audio.filter_length,
-    )
+    inputs: Shapes = {"mel": ("batch", config.n_mel_channels, "frames"), "noise": ("batch", "noise_samples")}
+    inputs["lengths"] = ("batch",)
+
+    def n_samples(n_frames: int) -> int:
+        return (n_frames - 1) * audio.hop_length + audio.filter_length
+
+    examples = random_examples(inputs, {"mel": lambda values: values - 5}, noise_samples=n_samples)
 
     def onnx_form(quantized: bool) -> ExportableHarmonic:
         traced = deepcopy(network)
         traced.fourier = _RealFourier(audio)
         return ExportableHarmonic(traced).eval()
 
-    part = Part(
-        "",
-        ExportableHarmonic(network).eval(),
-        inputs,
-        WAVE,
-        examples,
-        onnx_form=onnx_form,
-        quantization=Quantization(False, lambda _: [examples(1, 200, torch.Generator().manual_seed(1))], "/blocks."),
-    )
+    quantization = Quantization(False, lambda _: [examples(1, 200, torch.Generator().manual_seed(1))], "/blocks.")
+    module = ExportableHarmonic(network).eval()
+    part = Part("", module, inputs, WAVE, examples, onnx_form=onnx_form, quantization=quantization)
 
     def noise(n_frames: int, seed: int) -> Tensor:
         return draw_noise(SeededNoise(audio.hop_length), seed, torch.zeros(1, 1, n_frames), audio)

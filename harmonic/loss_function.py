@@ -38,15 +38,15 @@ class HarmonicObjective(AdversarialObjective):
     """
 
     log_style = LogStyle(
-        {"stft_loss": "stft loss", "mel_loss": "mel loss", "pitch_error": "cents"}, format="{:>6.3f}", shows_speed=True
+        {"d_loss": "d loss", "stft_loss": "stft loss", "mel_loss": "mel loss", "pitch_error": "cents"},
+        format="{:>6.3f}",
+        shows_speed=True,
+        rates={"harmonic": "lrate"},
     )
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
         weights = dict.fromkeys(("adversarial_loss", "feature_loss"), _ADVERSARIAL_WEIGHT)
         super().__init__("harmonic", _WEIGHTS, weights if options.adversarial else {})
-        if options.adversarial:
-            terms = {"d_loss": "d loss"} | self.log_style.terms
-            self.log_style = replace(self.log_style, terms=terms, rates={"harmonic": "lrate"})
         self._audio = audio
         self._mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="centered", peak=None))
@@ -60,13 +60,10 @@ class HarmonicObjective(AdversarialObjective):
         network = networks["harmonic"]
         assert batch.noise is not None, "those of validation alone have none"
         n_frames = 1 + (batch.noise.size(2) - self._audio.filter_length) // self._audio.hop_length
-        if batch.mels is None:
-            mel = self._mel_of_frames(batch.audio[:, : batch.noise.size(2)])
-        else:
-            mel = batch.mels[:, :, :n_frames]
+        mel = self._mel_of_frames(batch.audio[:, : batch.noise.size(2)]) if batch.mels is None else batch.mels
         track = network.track_of(batch.pitch[:, :n_frames], batch.voicing[:, :n_frames])
         noise = batch.noise.transpose(0, 1).flatten(0, 1)
-        made = network(mel, track, noise, corrections=_CORRECTIONS)
+        made = network(mel[:, :, :n_frames], track, noise, corrections=_CORRECTIONS)
         start = self._audio.filter_length // 2 + CONTEXT * self._audio.hop_length
         kept = slice(start, start + (n_frames - 2 * CONTEXT) * self._audio.hop_length)
         return batch.audio[:, kept], made[:, kept]
@@ -125,8 +122,7 @@ class HarmonicObjective(AdversarialObjective):
         network = networks["harmonic"]
         terms: dict[str, Term] = {}
         for index in range(len(batch.names)):
-            one = _utterance(batch, index, self._mel)
-            mel = self._input_of(one)
+            one, mel = self._utterance(batch, index)
             sums = self._pitch_sums(network.pitch(mel), one)
             size = 2 * self._audio.filter_length  # of the longest window
             pair = [one.audio, network.infer(mel)[:, : one.audio.size(1)]]
@@ -137,19 +133,22 @@ class HarmonicObjective(AdversarialObjective):
                 terms[name] = Term(before.total + total, before.count + counts[name])
         return terms
 
-    def _input_of(self, utterance: HarmonicBatch) -> Tensor:
-        """The input mel (1, n_mels, F) of a complete recording."""
-        return self._mel.to(utterance.audio.device)(utterance.audio) if utterance.mels is None else utterance.mels
-
     def examples(self, networks: Networks, batch: HarmonicBatch) -> list[Example]:
-        network = networks["harmonic"]
         examples = []
         for index in example_indices(batch):
-            one = _utterance(batch, index, self._mel)
-            mel = self._input_of(one)
-            pair = one.audio, network.infer(mel)
+            one, mel = self._utterance(batch, index)
+            pair = one.audio, networks["harmonic"].infer(mel)
             examples.append(sound_example(batch.names[index], self._mel.to(mel.device), *pair))
         return examples
+
+    def _utterance(self, batch: HarmonicBatch, index: int) -> tuple[HarmonicBatch, Tensor]:
+        """One utterance of a validation batch, without padding, and its input mel (1, n_mels, F)."""
+        row, n_samples = slice(index, index + 1), batch.n_samples[index]
+        extractor, audio = self._mel.to(batch.audio.device), batch.audio[row, :n_samples]
+        n_frames = extractor.n_frames(n_samples)
+        pitch, voicing = batch.pitch[row, :n_frames], batch.voicing[row, :n_frames]
+        one = replace(batch, names=batch.names[row], audio=audio, n_samples=(n_samples,), pitch=pitch, voicing=voicing)
+        return one, extractor(audio) if batch.mels is None else batch.mels[row, :, :n_frames]
 
 
 def magnitudes(sounds: Tensor, *, size: int) -> Tensor:
@@ -174,21 +173,6 @@ def stft_distance(spectra: Sequence[Tensor], a: int, b: int) -> Tensor:
 def _near_voiced(voicing: Tensor) -> Tensor:
     """voicing (B, F), 0 or 1 -> the same with the `_NEAR` frames around voiced ones."""
     return F.max_pool1d(voicing, 2 * _NEAR + 1, stride=1, padding=_NEAR)
-
-
-def _utterance(batch: HarmonicBatch, index: int, extractor: MelExtractor) -> HarmonicBatch:
-    """One utterance of a validation batch, without padding."""
-    n_samples = batch.n_samples[index]
-    n_frames = extractor.n_frames(n_samples)
-    return replace(
-        batch,
-        names=batch.names[index : index + 1],
-        audio=batch.audio[index : index + 1, :n_samples],
-        n_samples=(n_samples,),
-        pitch=batch.pitch[index : index + 1, :n_frames],
-        voicing=batch.voicing[index : index + 1, :n_frames],
-        mels=None if batch.mels is None else batch.mels[index : index + 1, :, :n_frames],
-    )
 
 
 build_objective = HarmonicObjective

@@ -169,7 +169,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
 
     @torch.no_grad()
     def track(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """mel (B, n_mels, F) -> (B, 3, F) float32: pitch (Hz), voicing (0 to 1) and phase (cycles)."""
+        """The mel's `track_of`: mel (B, n_mels, F), lengths (B,) frames -> (B, 3, F) float32."""
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
         pitch, voicing = found.pitch, torch.sigmoid(found.voicing)
@@ -177,12 +177,11 @@ class HarmonicVocoder(MelToWave, nn.Module):
             assert lengths is not None
             # Windows and smoothing read a few frames past an utterance's end, which repeat its last one.
             last = (lengths - 1).clamp(min=0).unsqueeze(1)
-            pitch = torch.where(valid, pitch, pitch.gather(1, last))
-            voicing = torch.where(valid, voicing, voicing.gather(1, last))
+            pitch, voicing = (torch.where(valid, one, one.gather(1, last)) for one in (pitch, voicing))
         return self.track_of(pitch, voicing)
 
     def track_of(self, pitch: Tensor, voicing: Tensor) -> Tensor:
-        """`track` for pitch (B, F) in Hz, never 0, and voicing (B, F)."""
+        """pitch (B, F) in Hz, never 0, voicing (B, F) -> (B, 3, F): pitch, smoothed voicing, phase in cycles."""
         return torch.stack([pitch.float(), _smoothed(voicing), phase_at_frames(pitch, self.audio)], dim=1)
 
     def forward(

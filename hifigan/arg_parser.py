@@ -37,18 +37,10 @@ class TrainingOptions(InputMelOptions):
     segment_size: int | None = option(
         None, f"samples of a training segment (default: {SEGMENT_SIZE}, rounded down to a multiple of the hop)", least=1
     )
-    mel_fmax_loss: float | None = option(
-        None, "highest frequency of the mel loss, Hz (default: half the sampling rate)", above=0
-    )
-    fine_tune_lr_factor: float = option(
-        1.0, "factor of the learning rate in fine-tuning", above=0, variable="FINE_TUNE_LR_FACTOR"
-    )
-    no_amp_grouped_conv: bool = option(
-        False, "compute grouped convolutions in float32 with --amp, which is faster on some GPUs"
-    )
-    concat_fwd: bool | None = option(
-        None, "discriminators score recordings and generated sound in one pass (default: with --cuda)"
-    )
+    mel_fmax_loss: float | None = option(None, "top of the mel loss, Hz (default: half the sampling rate)", above=0)
+    fine_tune_lr_factor: float = option(1.0, "rate factor in fine-tuning", above=0, variable="FINE_TUNE_LR_FACTOR")
+    no_amp_grouped_conv: bool = option(False, "with --amp, grouped convolutions in float32: faster on some GPUs")
+    concat_fwd: bool | None = option(None, "discriminators score both sounds in one pass (default: with --cuda)")
     preset: str = option(
         "v1", "one of the authors' architectures", choices=tuple(PRESETS), names=("--size",), variable="SIZE"
     )

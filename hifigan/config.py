@@ -42,14 +42,9 @@ class ModelConfig(DiscriminatorConfig, Architecture):
         (16, 16, 4, 4), "kernel sizes of the upsamplings (default: twice the rate)", least=1
     )
     upsample_initial_channel: int = option(512, "channels before the first upsampling; each one halves them", least=1)
-    resblock_kernel_sizes: tuple[int, ...] = option(
-        (3, 7, 11), "kernel sizes of the parallel residual blocks", least=1, odd=True
-    )
+    resblock_kernel_sizes: tuple[int, ...] = option((3, 7, 11), "kernel sizes of parallel blocks", least=1, odd=True)
     resblock_dilation_sizes: tuple[tuple[int, ...], ...] = option(
-        ((1, 3, 5), (1, 3, 5), (1, 3, 5)),
-        "dilations of each block, separated by commas",
-        read=_dilations,
-        metavar="D,D,D",
+        ((1, 3, 5), (1, 3, 5), (1, 3, 5)), "dilations of each block", read=_dilations, metavar="D,D,D"
     )
 
     def __post_init__(self) -> None:

@@ -63,10 +63,8 @@ class HifiganObjective(AdversarialObjective):
     def examples(self, networks: Networks, batch: HifiganBatch) -> list[Example]:
         extractor, wave, examples = self._loss_mel, self._resynthesize(networks, batch), []
         for index in example_indices(batch):
-            n_samples = int(batch.audio_lengths[index])
-            pair = (one[index : index + 1, :n_samples] for one in (batch.audio, wave))
-            example = sound_example(batch.names[index], extractor, *pair, mel_config=extractor.config)
-            examples.append(example)
+            pair = (one[index : index + 1, : int(batch.audio_lengths[index])] for one in (batch.audio, wave))
+            examples.append(sound_example(batch.names[index], extractor, *pair, mel_config=extractor.config))
         return examples
 
     def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> Tensor:

@@ -19,7 +19,6 @@ from hifigan.config import AUDIO_KEYS, PUBLISHED_MELS, ModelConfig
 State = dict[str, Tensor]
 _PERIODS = [2, 3, 5, 7, 11]  # samples; no published file records them
 _DISCRIMINATORS_FILE = {"g_": "do_", "hifigan_gen_": "hifigan_discrim_"}  # by the prefix of the generator's
-_GENERATOR_FILE = {theirs: own for own, theirs in _DISCRIMINATORS_FILE.items()}
 _LISTS = ("upsample_rates", "upsample_kernel_sizes", "resblock_kernel_sizes", "resblock_dilation_sizes")
 _NETWORK = ("resblock", "upsample_initial_channel", *_LISTS)
 _NVIDIA_KEYS = {field: field for field in AUDIO_KEYS} | {"n_mels": "num_mels"}
@@ -39,9 +38,7 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
     weights = published_state(payload["generator"]) if "generator" in payload else state or published_state(payload)
     if not {"conv_pre.bias", "conv_post.bias", "ups.0.bias"} <= weights.keys():
         if "mpd" in payload and "msd" in payload:
-            generator = _partner(path, _GENERATOR_FILE)
-            advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
-            raise CheckpointError(f"{path}: holds HiFi-GAN's discriminators alone; {advice}")
+            raise CheckpointError(f"{path}: holds HiFi-GAN's discriminators alone; give the generator's file")
         return None
     first = weights["conv_pre.weight_v" if "conv_pre.weight_v" in weights else "conv_pre.weight"]
     owner, config, audio, assumed = _description(payload, n_mels=first.size(1), path=path)
@@ -50,7 +47,7 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
     if payload.get("gen_ema") is not None:
         ema["generator"] = _with_our_names(published_state(payload["gen_ema"]), n_kernels=n_kernels)
     training_state = None
-    source = path if "mpd" in payload else _partner(path, _DISCRIMINATORS_FILE)
+    source = path if "mpd" in payload else _discriminators_file(path)
     if training and source is not None:
         discriminators = payload if source == path else read_payload(source)
         for name in ("mpd", "msd"):
@@ -72,10 +69,10 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
     )
 
 
-def _partner(path: Path, prefixes: dict[str, str]) -> Path | None:
-    """Find the file that was saved with ``path``, whose name has another prefix."""
-    for own, other in prefixes.items():
-        found = path.with_name(other + path.name.removeprefix(own))
+def _discriminators_file(path: Path) -> Path | None:
+    """Find the file that was saved with the generator's ``path``."""
+    for own, theirs in _DISCRIMINATORS_FILE.items():
+        found = path.with_name(theirs + path.name.removeprefix(own))
         if path.name.startswith(own) and found.is_file():
             return found
     return None
@@ -133,12 +130,9 @@ def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
         for state in (mpd, msd)
     )
     widths = [shape[0] for shape in scales]
-    return {
-        "mpd_periods": list(_PERIODS),
-        "mpd_channels": [shape[0] for shape in periods],
-        "msd_channels": widths,
-        "msd_groups": [before // shape[1] for before, shape in zip([1, *widths], scales)],
-    }
+    groups = [before // shape[1] for before, shape in zip([1, *widths], scales)]
+    found = {"mpd_channels": [shape[0] for shape in periods], "msd_channels": widths, "msd_groups": groups}
+    return found | {"mpd_periods": list(_PERIODS)}
 
 
 def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict[str, Any]:
@@ -155,12 +149,8 @@ def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict
         scaler = payload.get(f"scaler_{phase[0]}")
         if scaler:
             scales[phase], finite_since[phase] = float(scaler["scale"]), int(scaler["_growth_tracker"])
-    return {
-        "epoch": counters["epoch"],
-        "iteration": counters["iters_all"],
-        "optimizers": optimizers,
-        "scaler": {"scales": scales, "finite_since": finite_since},
-    }
+    steps = {"epoch": counters["epoch"], "iteration": counters["iters_all"]}
+    return steps | {"optimizers": optimizers, "scaler": {"scales": scales, "finite_since": finite_since}}
 
 
 def _is_parameter(key: str, value: Tensor) -> bool:

@@ -65,20 +65,12 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         raise OptionError(f"--segment-size {segment_size}: expected a multiple of the hop length, {hop} samples")
     rate = run.learning_rate * (options.fine_tune_lr_factor if options.fine_tuning else 1)
     schedule = exponential_schedule(rate, decay=options.lr_decay)
-    return TrainingSetup(
-        replace(
-            options,
-            segment_size=segment_size,
-            # One large pass is faster than two small ones on a GPU, and slower on a CPU.
-            concat_fwd=request.computing.cuda if options.concat_fwd is None else options.concat_fwd,
-        ),
-        audio,
-        text=None,
-        optimization=Optimization(schedule, betas=options.adam_betas, eps=1e-8),
-        same_shapes=True,
-        adaptable=("framing", "peak") if options.fine_tuning else (),
-        set_up_networks=set_up_networks,
-    )
+    # One large pass is faster than two small ones on a GPU, and slower on a CPU.
+    concat_fwd = request.computing.cuda if options.concat_fwd is None else options.concat_fwd
+    optimization = Optimization(schedule, betas=options.adam_betas, eps=1e-8)
+    options = replace(options, segment_size=segment_size, concat_fwd=concat_fwd)
+    setup = TrainingSetup(options, audio, None, optimization, same_shapes=True, set_up_networks=set_up_networks)
+    return replace(setup, adaptable=("framing", "peak")) if options.fine_tuning else setup
 
 
 def model_config(
@@ -100,9 +92,8 @@ def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
     """Return the preset's rates if they multiply to the hop length, else as many falling rates that do."""
     if prod(preset) == hop_length:
         return preset
-    candidates = combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset))  # the largest come first
-    rates = next((rates for rates in candidates if prod(rates) == hop_length), None)
-    if rates is None:
-        problem = f"not a product of {len(preset)} rates from 2 to {_LARGEST_RATE}; give --upsample-rates"
-        raise OptionError(f"--hop-length {hop_length}: {problem}")
-    return rates
+    for rates in combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset)):  # the largest come first
+        if prod(rates) == hop_length:
+            return rates
+    problem = f"not a product of {len(preset)} rates from 2 to {_LARGEST_RATE}; give --upsample-rates"
+    raise OptionError(f"--hop-length {hop_length}: {problem}")

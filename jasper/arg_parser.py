@@ -33,20 +33,14 @@ class TrainingOptions:
 
     model_config: Path = option(
         Path("jasper10x5dr_speedp-online_speca.yaml"),
-        "YAML file of network, labels, features and augmentation, or the name of one in jasper/configs",
+        "YAML file of network, labels, features and augmentation, or a name in jasper/configs",
         variable="MODEL_CONFIG",
     )
     override_config: tuple[str, ...] = option(
-        (),
-        "values that replace the file's, such as input_train.audio_dataset.trim_silence=false",
-        metavar="KEY=VALUE",
-        adds_up=True,
+        (), "replaces its values: input_train.audio_dataset.trim_silence=false", metavar="KEY=VALUE", adds_up=True
     )
     max_duration: float | None = option(
-        None,
-        "longest training utterances, seconds (default: the value in --model-config)",
-        above=0,
-        variable="MAX_DURATION",
+        None, "longest training utterances, seconds (default: the file's value)", above=0, variable="MAX_DURATION"
     )
     lr_policy: str = option("exponential", "how the learning rate decays", choices=LR_POLICIES, variable="LR_POLICY")
     warmup_epochs: int = option(2, "epochs in which it rises", least=0, variable="WARMUP_EPOCHS")
@@ -64,15 +58,8 @@ class InferenceOptions:
 
     model_config: Path | None = option(None, "YAML file of the training, whose input_val has the defaults of these")
     max_utterances: int = option(0, "utterances to transcribe at most; 0: all", least=0)
-    trim_silence: bool | None = option(
-        None, "remove both ends where they are 60 dB below the loudest part (default: on)"
-    )
-    normalize_transcripts: bool | None = option(
-        None, "normalize references: lower case, numbers in words, no punctuation (default: on)"
-    )
+    trim_silence: bool | None = option(None, "remove ends 60 dB below the loudest part (default: on)")
+    normalize_transcripts: bool | None = option(None, "references in lower case, numbers in words (default: on)")
     pad_leading: int = option(
-        0,
-        "frames of silence before each recording; published inference had 16, training has none",
-        least=0,
-        variable="PAD_LEADING",
+        0, "frames of silence before each recording; published: 16", least=0, variable="PAD_LEADING"
     )

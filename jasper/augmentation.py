@@ -28,12 +28,6 @@ class SpecAugment(Checked):
     min_time: int = option(0, "frames", least=0)
     max_time: int = option(10, "frames", least=0)
 
-    @property
-    def rectangles(self) -> list[tuple[Limits, Limits]]:
-        """The bands and frames of each mask."""
-        bands, frames = (self.min_freq, self.max_freq), (self.min_time, self.max_time)
-        return [(bands, None)] * self.freq_masks + [(None, frames)] * self.time_masks
-
 
 @dataclass(frozen=True)
 class CutoutAugment(Checked):
@@ -44,11 +38,6 @@ class CutoutAugment(Checked):
     max_freq: int = option(20, "bands", least=0)
     min_time: int = option(5, "frames", least=0)
     max_time: int = option(5, "frames", least=0)
-
-    @property
-    def rectangles(self) -> list[tuple[Limits, Limits]]:
-        """The bands and frames of each mask."""
-        return [((self.min_freq, self.max_freq), (self.min_time, self.max_time))] * self.masks
 
 
 @dataclass(frozen=True)
@@ -62,7 +51,11 @@ class Augmentation:
     @property
     def rectangles(self) -> list[tuple[Limits, Limits]]:
         """The bands and frames of each mask, in order of application."""
-        return [one for kind in (self.cutout_augment, self.spec_augment) if kind for one in kind.rectangles]
+        cutout, spec = self.cutout_augment or CutoutAugment(), self.spec_augment or SpecAugment()
+        rectangles: list[tuple[Limits, Limits]] = []
+        rectangles += [((cutout.min_freq, cutout.max_freq), (cutout.min_time, cutout.max_time))] * cutout.masks
+        rectangles += [((spec.min_freq, spec.max_freq), None)] * spec.freq_masks
+        return rectangles + [(None, (spec.min_time, spec.max_time))] * spec.time_masks
 
     @property
     def n_draws(self) -> int:

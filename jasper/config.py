@@ -20,9 +20,7 @@ class FeatureConfig:
     window_stride: float = option(0.01, "seconds", above=0, most=1)
     window: str = option("hann", "shape of a window", choices=("hann", "hamming", "blackman", "bartlett", "none"))
     normalize: str = option(
-        "per_feature",
-        "over an utterance's frames, of each band or of all together",
-        choices=("per_feature", "all_features", "none"),
+        "per_feature", "of each band or all together", choices=("per_feature", "all_features", "none")
     )
     n_fft: int | None = option(512, "samples; None: the next power of two from a window's", least=1, most=2**16)
     preemph: float | None = option(0.97, "share of the previous sample that is subtracted; None: none")
@@ -55,15 +53,8 @@ class FeatureConfig:
     @property
     def audio(self) -> AudioConfig:
         """The features' settings as an `AudioConfig`, which every checkpoint holds."""
-        return AudioConfig(
-            sampling_rate=self.sample_rate,
-            filter_length=self.fft_length,
-            hop_length=self.hop_length,
-            win_length=self.win_length,
-            n_mels=self.n_filt,
-            mel_fmin=float(self.lowfreq),
-            mel_fmax=self.highfreq,
-        )
+        sizes = (self.fft_length, self.hop_length, self.win_length, self.n_filt)
+        return AudioConfig(self.sample_rate, *sizes, mel_fmin=float(self.lowfreq), mel_fmax=self.highfreq)
 
 
 @dataclass(frozen=True)

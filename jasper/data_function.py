@@ -4,13 +4,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from common.config import AudioConfig
 from common.data.batch import Batch, join_batches
 from common.data.filelist import Filelists, paths_of
 from common.errors import InputError, shown
@@ -47,25 +46,14 @@ class JasperDataset:
     ``draw`` returns one of an utterance's recordings, perturbed by seed, epoch and index; indexing the original.
     """
 
-    def __init__(
-        self,
-        options: TrainingOptions,
-        filelists: Filelists,
-        *,
-        audio: AudioConfig | None = None,
-        text: None = None,
-        training: bool = True,
-    ) -> None:
-        """``audio`` and ``text`` are ignored: the YAML file describes features and labels."""
+    def __init__(self, options: TrainingOptions, filelists: Filelists, *, training: bool = True, **_: Any) -> None:
+        """Further arguments are ignored: the YAML file describes features and labels."""
         settings = options.settings.input_train if training else options.settings.input_val
         self._augmentation: Augmentation = settings.filterbank_features
         self._model = options.settings.model
         rate = self._model.features.sample_rate
         self._dataset = replace(settings.audio_dataset, sample_rate=rate)
         self._seed = options.seed
-        self._padded_length: int | None = None  # samples of every batch; None: of its longest utterance
-        if self._dataset.pad_to_max_duration:
-            self._padded_length = round(self._dataset.max_duration * rate)
         self._entries = select_entries(paths_of(filelists), folder=options.dataset_path, settings=self._dataset)
         self.lengths = [round(entry.duration * rate) for entry in self._entries]  # samples
         labels = Labels(self._model.labels)
@@ -94,8 +82,7 @@ class JasperDataset:
         entry = self._entries[index]
         ignores_copies = self._dataset.ignore_offline_speed_perturbation
         path = entry.paths[0 if ignores_copies else int(random.integers(len(entry.paths)))]
-        wave = self._load(path, entry)
-        wave = perturb(wave, self._dataset, random, longest=self._padded_length)
+        wave = perturb(self._load(path, entry), self._dataset, random)
         if not self._aligns(index, len(wave)):
             wave = self._original(index)
         if dither := self._augmentation.dither:
@@ -105,23 +92,15 @@ class JasperDataset:
         return self._batch(index, wave, draws)
 
     def collate(self, items: list[JasperBatch]) -> JasperBatch:
-        """Join utterances into a batch."""
-        batch = join_batches(items)
-        missing = (self._padded_length or 0) - batch.waves.size(1)
-        waves = F.pad(batch.waves, (0, missing)) if missing > 0 else batch.waves
-        return replace(batch, waves=waves)
+        """Join utterances into a batch, padded to its longest."""
+        return join_batches(items)
 
     def _batch(self, index: int, wave: Tensor, draws: Tensor | None) -> JasperBatch:
         """wave (T,), draws (n_draws,) -> a batch of one."""
-        return JasperBatch(
-            names=(self._entries[index].name,),
-            waves=wave[None],
-            wave_lengths=torch.tensor([len(wave)]),
-            tokens=self._tokens[index][None],
-            token_lengths=torch.tensor([len(self._tokens[index])]),
-            hop_length=self._model.features.hop_length,
-            draws=None if draws is None else draws[None],
-        )
+        names, tokens, hop_length = (self._entries[index].name,), self._tokens[index], self._model.features.hop_length
+        lengths = {"wave_lengths": torch.tensor([len(wave)]), "token_lengths": torch.tensor([len(tokens)])}
+        row = None if draws is None else draws[None]
+        return JasperBatch(names, waves=wave[None], tokens=tokens[None], hop_length=hop_length, draws=row, **lengths)
 
     def _encode(self, entry: Entry, labels: Labels) -> Tensor:
         transcript = entry.normalized(self._dataset, self._model.labels)

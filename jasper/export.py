@@ -29,15 +29,10 @@ class ExportableJasper(nn.Module):
 def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Jasper as one part."""
     inputs: Shapes = {"features": ("batch", config.features.n_filt, "frames"), "lengths": ("batch",)}
-    part = Part(
-        "",
-        ExportableJasper(network).eval(),
-        inputs,
-        {"log_probs": ("batch", "output_frames", config.n_classes), "output_lengths": ("batch",)},
-        random_examples(inputs, {}),
-        scriptable=True,
-        example_batch=2,  # of different lengths: a single utterance would be traced without a mask
-    )
+    outputs: Shapes = {"log_probs": ("batch", "output_frames", config.n_classes), "output_lengths": ("batch",)}
+    module, examples = ExportableJasper(network).eval(), random_examples(inputs, {})
+    # Two utterances of different lengths: a single one would be traced without a mask.
+    part = Part("", module, inputs, outputs, examples, scriptable=True, example_batch=2)
     return Exports((part,), {"labels": list(config.labels)})
 
 

@@ -51,16 +51,13 @@ class JasperObjective(Objective):
     def examples(self, networks: Networks, batch: JasperBatch) -> list[Example]:
         network, inputs, out = self._forward(networks, batch)
         recognized = network.decode(out)
-        return [
-            Example(
-                batch.names[index],
-                mels={"features": inputs.features[index, :, : int(inputs.lengths[index])].cpu()},
-                audio={"recorded": batch.waves[index, : int(batch.wave_lengths[index])].cpu()},
-                text=reference,
-                texts={"reference": reference, "recognized": recognized[index]},
-            )
-            for index, reference in enumerate(_references(network, batch)[:_N_EXAMPLES])
-        ]
+        examples = []
+        for index, text in enumerate(_references(network, batch)[:_N_EXAMPLES]):
+            mels = {"features": inputs.features[index, :, : int(inputs.lengths[index])].cpu()}
+            audio = {"recorded": batch.waves[index, : int(batch.wave_lengths[index])].cpu()}
+            texts = {"reference": text, "recognized": recognized[index]}
+            examples.append(Example(batch.names[index], mels, audio=audio, text=text, texts=texts))
+        return examples
 
     def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, JasperFeatures, JasperOutput]:
         network = networks["jasper"]
@@ -72,8 +69,7 @@ class JasperObjective(Objective):
         inputs = network.features(batch.waves, batch.wave_lengths)
         if batch.draws is None:
             return inputs
-        masked = self._augmentation.masked(inputs.features, inputs.lengths, batch.draws)
-        return JasperFeatures(masked, inputs.lengths)
+        return JasperFeatures(self._augmentation.masked(inputs.features, inputs.lengths, batch.draws), inputs.lengths)
 
 
 def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:

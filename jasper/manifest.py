@@ -100,13 +100,9 @@ def check_english(entries: Sequence[Entry]) -> None:
 
 def _with_duration(entry: Entry) -> Entry:
     """Add the original's duration, unless the manifest states it."""
-    if entry.duration:
-        for path in entry.paths:
-            if not path.is_file():
-                raise AudioError(f"{path}: no such file ({entry.where}); paths start from the folder of --dataset-path")
-        return entry
-    original, *_ = [duration_of(path, where=entry.where) for path in entry.paths]
-    return replace(entry, duration=original)
+    for path in entry.paths:
+        check_file(path, where=entry.where, error=AudioError)
+    return entry if entry.duration else replace(entry, duration=duration_of(entry.paths[0], where=entry.where))
 
 
 def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
@@ -131,26 +127,19 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
 def _read_folder(folder: Path) -> list[Entry]:
     metadata = folder / "metadata.csv"
     if metadata.is_file():
-        return [
-            Entry((folder / line.fields["wav"],), line.fields["text"], line.where)
-            for line in read_filelist(metadata, columns=("wav", "text"))
-        ]
+        lines = read_filelist(metadata, columns=("wav", "text"))
+        return [Entry((folder / line.fields["wav"],), line.fields["text"], line.where) for line in lines]
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in RECORDINGS and path.is_file())
     if not paths:
-        wanted = f"files that end in {' or '.join(RECORDINGS)}, or metadata.csv and wavs/"
-        raise InputError(f"{folder}: holds no recordings, expected {wanted}")
+        raise InputError(f"{folder}: holds no recordings, expected {', '.join(RECORDINGS)} or metadata.csv and wavs/")
     return [Entry((path,), None, f"recording {number} of {folder}") for number, path in enumerate(paths, 1)]
 
 
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:
     text = read_text(path)
+    kind: Any = _Utterance
     if text.lstrip().startswith("{"):  # one object a line
-        lines = [line for line in text.split("\n") if line.strip()]
-        return _parse(_NemoUtterance, f"[{','.join(lines)}]", path, folder)
-    return _parse(_Utterance, text, path, folder)
-
-
-def _parse(kind: Any, text: str, path: Path, folder: Path) -> list[Entry]:
+        kind, text = _NemoUtterance, f"[{','.join(line for line in text.splitlines() if line.strip())}]"
     try:
         items = TypeAdapter(list[kind]).validate_json(text)
     except ValidationError as error:

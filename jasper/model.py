@@ -59,15 +59,9 @@ class Block(nn.Module):
         super().__init__()
         self.conv = nn.ModuleList()
         for index in range(config.repeat):
-            conv = RowConv(
-                in_channels if index == 0 else config.filters,
-                config.filters,
-                config.kernel_size,
-                stride=config.stride,
-                padding=config.kernel_size // 2 * config.dilation,
-                dilation=config.dilation,
-                bias=False,
-            )
+            sizes = (in_channels if index == 0 else config.filters, config.filters, config.kernel_size, config.stride)
+            padding = config.kernel_size // 2 * config.dilation
+            conv = RowConv(*sizes, padding=padding, dilation=config.dilation, bias=False)
             # Numbered as published: the last pair has no activation and dropout.
             self.conv.extend([conv, _norm(config.filters)])
             if index < config.repeat - 1:
@@ -169,23 +163,15 @@ class Transcriber(SpeechToText):
         self, settings: InferenceOptions, *, sources: Sequence[Path], folder: Path, max_duration: float
     ) -> list[SpeechItem]:
         """The utterances of ``sources``, with their transcripts as references."""
-        dataset = DatasetSettings(
-            min_duration=0.0,
-            max_duration=max_duration,
-            max_utts=settings.max_utterances,
-            normalize_transcripts=bool(settings.normalize_transcripts),
-        )
-        rate = self.config.features.sample_rate
-        load = partial(load_recording, sampling_rate=rate, trim=bool(settings.trim_silence))
-        return [
-            SpeechItem(
-                name=str(entry.paths[0]),
-                duration=entry.duration,
-                reference=entry.normalized(dataset, self.config.labels),
-                load=partial(load, entry.paths[0], where=entry.where),
-            )
-            for entry in select_entries(sources, folder=folder, settings=dataset)
-        ]
+        normalize, trim = bool(settings.normalize_transcripts), bool(settings.trim_silence)
+        dataset = DatasetSettings(min_duration=0.0, max_duration=max_duration, normalize_transcripts=normalize)
+        dataset = replace(dataset, max_utts=settings.max_utterances)
+        load = partial(load_recording, sampling_rate=self.config.features.sample_rate, trim=trim)
+        items = []
+        for entry in select_entries(sources, folder=folder, settings=dataset):
+            path, reference = entry.paths[0], entry.normalized(dataset, self.config.labels)
+            items.append(SpeechItem(str(path), entry.duration, reference, partial(load, path, where=entry.where)))
+        return items
 
     def prepare(self, wave: Tensor, settings: InferenceOptions) -> Tensor:
         """The part of wave (T,) to transcribe."""

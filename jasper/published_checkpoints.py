@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint
@@ -66,32 +67,26 @@ def _config_of(state: State, path: Path) -> dict[str, Any]:
     if (n_classes := state["decoder.layers.0.weight"].size(0)) != _N_CLASSES:
         raise CheckpointError(f"{path}: {n_classes} classes, expected {_N_CLASSES}")
     n_mels = state[_FIRST_WEIGHTS[0]].size(1)
-    convs: dict[int, list[Tensor]] = {}
+    convs: dict[int, list[torch.Size]] = {}
     residuals: Counter[int] = Counter()
     for key, weight in state.items():
         found = _LAYER.fullmatch(key)
         if found is not None and weight.dim() == 3:
+            block = int(found[1])
             if found[2] == "conv":
-                convs.setdefault(int(found[1]), []).append(weight)
+                convs.setdefault(block, []).append(weight.shape)
             else:
-                residuals[int(found[1])] += 1
+                residuals[block] += 1
     last_residual = max(residuals, default=-1)
-    is_dense = max(residuals.values(), default=0) > 1
     blocks = []
-    for block, weights in sorted(convs.items()):
-        filters, _, kernel_size = weights[0].shape
+    for block, shapes in sorted(convs.items()):
+        filters, _, kernel_size = shapes[0]
         # As published, the first block halves the frames, and the first one after the residual blocks is dilated.
         is_dilated = block == last_residual + 1 and 0 < block < len(convs) - 1
-        blocks.append(
-            {
-                "filters": filters,
-                "repeat": len(weights),
-                "kernel_size": kernel_size,
-                "stride": 2 if block == 0 else 1,
-                "dilation": 2 if is_dilated else 1,
-                "dropout": 0.4 if block > last_residual >= 0 else 0.3 if filters >= 640 else 0.2,
-                "residual": block in residuals,
-                "residual_dense": block in residuals and is_dense,
-            }
-        )
+        values: dict[str, Any] = {"filters": filters, "repeat": len(shapes), "kernel_size": kernel_size}
+        values |= {"stride": 2 if block == 0 else 1, "dilation": 2 if is_dilated else 1}
+        values["dropout"] = 0.4 if block > last_residual >= 0 else 0.3 if filters >= 640 else 0.2
+        values["residual"] = block in residuals
+        values["residual_dense"] = block in residuals and max(residuals.values()) > 1
+        blocks.append(values)
     return {"blocks": blocks, "labels": list(LABELS), "features": {"n_filt": n_mels}}

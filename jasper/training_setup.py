@@ -23,16 +23,9 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
         overrides.append(f"input_train.audio_dataset.max_duration={options.max_duration}")
     settings = load_config(options.model_config, overrides=overrides)
     schedule = jasper_schedule(options, run.learning_rate, n_epochs=run.epochs)
-    # NovoGrad's are the published ones.
-    betas = (0.95, 0.0) if run.optimizer == "novograd" else (0.9, 0.999)
-    return TrainingSetup(
-        options=replace(options, settings=settings),
-        audio=settings.model.features.audio,
-        text=None,
-        optimization=Optimization(schedule, betas=betas, eps=1e-8),
-        same_shapes=settings.input_train.audio_dataset.pad_to_max_duration,
-        adapt=adapt,
-    )
+    betas = (0.95, 0.0) if run.optimizer == "novograd" else (0.9, 0.999)  # the first as published
+    optimization, audio = Optimization(schedule, betas=betas, eps=1e-8), settings.model.features.audio
+    return TrainingSetup(replace(options, settings=settings), audio, None, optimization, adapt=adapt)
 
 
 def model_config(

@@ -64,11 +64,10 @@ def voiced_part(wave: Tensor) -> slice:
     return slice(start, end) if start < end else slice(0, len(squares))
 
 
-def perturb(wave: Tensor, settings: DatasetSettings, random: Generator, *, longest: int | None = None) -> Tensor:
-    """Change speed (so that at most ``longest`` samples are left), loudness and position of (T,) at random."""
+def perturb(wave: Tensor, settings: DatasetSettings, random: Generator) -> Tensor:
+    """Change speed, loudness and position of (T,) at random."""
     if settings.speed_perturbation is not None:
-        speed = draw_speed(settings.speed_perturbation, random)
-        wave = change_speed(wave, speed if longest is None else max(speed, min(len(wave) / longest, 1.0)))
+        wave = change_speed(wave, draw_speed(settings.speed_perturbation, random))
     if (gain := settings.gain_perturbation) is not None:
         wave = wave * 10 ** (_draw(gain.p, gain.min_gain_dbfs, gain.max_gain_dbfs, random) / 20)
     if (moved := settings.shift_perturbation) is not None:

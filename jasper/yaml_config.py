@@ -59,7 +59,7 @@ class DatasetSettings:
     sample_rate: int = 16000  # Hz
     min_duration: float = 0.1  # s; shorter recordings are left out
     max_duration: float = math.inf  # s; longer ones too
-    pad_to_max_duration: bool = False  # whether all batches are padded to max_duration
+    pad_to_max_duration: bool = False  # in published files; ignored, as batches are padded to their longest
     max_utts: int = 0  # recordings to use at most; 0: all
     normalize_transcripts: bool = True
     trim_silence: bool = False  # remove both ends where they are 60 dB below the loudest part

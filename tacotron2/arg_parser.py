@@ -20,9 +20,7 @@ class TrainingOptions:
 
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of Tacotron 2")
-    load_mel_from_disk: bool = option(
-        False, "the lists name mels of extract_mels.py instead of recordings", variable="LOAD_MEL_FROM_DISK"
-    )
+    load_mel_from_disk: bool = option(False, "lists of mels, not of recordings", variable="LOAD_MEL_FROM_DISK")
     anneal_steps: tuple[int, ...] = option(
         (500, 1000, 1500),
         "epochs after which the learning rate falls",
@@ -33,17 +31,10 @@ class TrainingOptions:
         variable="ANNEAL_STEPS",
     )
     anneal_factor: float | None = option(
-        None,
-        f"factor of the rate; {AMP_FACTOR} gives 0.3, 0.1, 0.03... (default: {FACTOR}, with --amp {AMP_FACTOR})",
-        above=0,
-        variable="ANNEAL_FACTOR",
+        None, f"factor of the rate (default: {FACTOR}, with --amp {AMP_FACTOR})", above=0, variable="ANNEAL_FACTOR"
     )
-    guided_attention_weight: float = option(
-        0.0, "weight of a loss that keeps attention near the diagonal, for little data; 0: none, as published", least=0
-    )
-    disable_uniform_initialize_bn_weight: bool = option(
-        False, "initialize batch norm's weights to 1 instead of uniformly between 0 and 1"
-    )
+    guided_attention_weight: float = option(0.0, "weight of a loss for diagonal attention; 0: as published", least=0)
+    disable_uniform_initialize_bn_weight: bool = option(False, "batch norm's weights are 1 at first, not random")
     dataset_path: Path = Path()
     seed: int = 0
 
@@ -52,9 +43,5 @@ class TrainingOptions:
 class InferenceOptions:
     """How to decode; by default as the checkpoint says."""
 
-    max_decoder_steps: int | None = option(
-        None, "frames after which a phrase that the model hasn't ended is cut, with a warning", least=1
-    )
-    gate_threshold: float | None = option(
-        None, "probability, below 1, at which a phrase ends", least=1e-6, most=1 - 1e-6
-    )
+    max_decoder_steps: int | None = option(None, "frames after which a phrase is cut, with a warning", least=1)
+    gate_threshold: float | None = option(None, "probability at which a phrase ends", least=1e-6, most=1 - 1e-6)

@@ -32,12 +32,8 @@ class ModelConfig(Architecture):
     postnet_kernel_size: int = option(5, "kernel size of the postnet's convolutions", least=1, odd=True)
     postnet_n_convolutions: int = option(5, "convolutions of the postnet", least=1)
     decoder_no_early_stopping: bool = option(False, "always decode --max-decoder-steps frames", negatable=True)
-    mask_padding: bool = option(
-        True, "leave padding out of the loss; published models were trained with --no-mask-padding"
-    )
-    mask_convolutions: bool = option(
-        True, "hide padding from convolutions and batch norm, so that an utterance does not depend on its batch"
-    )
+    mask_padding: bool = option(True, "leave padding out of the loss; published models have --no-mask-padding")
+    mask_convolutions: bool = option(True, "hide padding from convolutions and batch norm")
 
     def __post_init__(self) -> None:
         check_options(self)

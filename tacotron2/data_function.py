@@ -33,19 +33,12 @@ class Tacotron2Dataset(TextMelDataset):
     Speakers, and durations and pitch of a list made for FastPitch, are ignored.
     """
 
-    def __init__(
-        self,
-        options: TrainingOptions,
-        filelists: Filelists,
-        *,
-        audio: AudioConfig,
-        text: TextConfig,
-        training: bool = True,
-    ) -> None:
+    def __init__(self, options: TrainingOptions, filelists: Filelists, *, training: bool = True, **known: Any) -> None:
+        """``known`` are the configurations of audio and text."""
         column = "mel" if options.load_mel_from_disk else "wav"
         entries = [entry for path in paths_of(filelists) for entry in _read_list(path, column)]
         folder, unknown_symbols = options.dataset_path, options.text.unknown_symbols
-        super().__init__(folder, entries, audio=audio, text=text, unknown_symbols=unknown_symbols, seed=options.seed)
+        super().__init__(folder, entries, unknown_symbols=unknown_symbols, seed=options.seed, **known)
 
     def utterance(self, index: int, tokens: Tensor) -> Tacotron2Batch:
         """The utterance with ``tokens`` (L,) as a batch."""

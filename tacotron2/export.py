@@ -16,10 +16,8 @@ from common.nn.layers import mask_from_lengths
 from tacotron2.config import ModelConfig
 from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS, DecoderStep
 from tacotron2.layers import Postnet
-from tacotron2.model import Inference, RunSteps, Tacotron2, run_steps
+from tacotron2.model import Inference, RunSteps, Tacotron2, run_steps, state_widths
 
-# A step's outputs next_... are the next step's inputs; they are zero before the first step.
-_STATES = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")
 _HISTORY = ("attention_weights", "attention_weights_sum")
 
 
@@ -56,18 +54,15 @@ class ExportablePostnet(nn.Module):
 
 def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Encoder, one step of the decoder, and postnet."""
-    sizes = (
-        *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
-        *(config.decoder_rnn_dim, config.decoder_rnn_dim, config.encoder_embedding_dim),
-    )
     memory: Shapes = {
         "memory": ("batch", "tokens", config.encoder_embedding_dim),
         "processed_memory": ("batch", config.attention_dim, "tokens"),
     }
-    states: Shapes = {name: ("batch", size) for name, size in zip(_STATES, sizes, strict=True)}
+    states: Shapes = {name: ("batch", width) for name, width in state_widths(config).items()}
     states |= dict.fromkeys(_HISTORY, ("batch", "tokens"))
     lengths: Shapes = {"lengths": ("batch",)}
     masks: Shapes = {"prenet_masks": (PRENET_LAYERS, "masks", config.prenet_dim)}
+    # The outputs next_... are the next step's inputs.
     decoded: Shapes = {"gate": ("batch",), **{f"next_{name}": shape for name, shape in states.items()}}
     mel: Shape = ("batch", config.n_mel_channels, "frames")
     made = {
@@ -101,9 +96,11 @@ class ExportedNetwork(Inference):
     def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         encoded = self._parts["encoder"]({"tokens": tokens, "lengths": lengths})
 
+        states = (*state_widths(self.config), *_HISTORY)
+
         def step(*given: Tensor) -> tuple[Tensor, ...]:
-            names = ("prenet_masks", *_STATES, *_HISTORY, "memory", "processed_memory", "lengths")
+            names = ("prenet_masks", *states, "memory", "processed_memory", "lengths")
             out = self._parts["decoder"](dict(zip(names, given, strict=True)))
-            return (out["gate"], *(out[f"next_{name}"] for name in (*_STATES, *_HISTORY)))
+            return (out["gate"], *(out[f"next_{name}"] for name in states))
 
         return functools.partial(run_steps, step), (encoded["memory"], encoded["processed_memory"], lengths)

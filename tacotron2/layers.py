@@ -131,12 +131,9 @@ class Postnet(nn.Module):
         self.mask_convolutions = config.mask_convolutions
         n_mels, n_layers = config.n_mel_channels, config.postnet_n_convolutions
         widths = [n_mels, *[config.postnet_embedding_dim] * (n_layers - 1), n_mels]
+        size = config.postnet_kernel_size
         self.convolutions = nn.ModuleList(
-            ConvolutionBlock(
-                *widths[i : i + 2],
-                kernel_size=config.postnet_kernel_size,
-                activation="tanh" if i + 1 < n_layers else "linear",
-            )
+            ConvolutionBlock(*widths[i : i + 2], kernel_size=size, activation="tanh" if i + 1 < n_layers else "linear")
             for i in range(n_layers)
         )
 

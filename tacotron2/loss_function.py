@@ -6,8 +6,17 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.nn.alignment import diagonality, distance_from_diagonal
 from common.nn.layers import mask_from_lengths
-from common.training import objective
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.training.objective import (
+    Example,
+    LogStyle,
+    Networks,
+    Objective,
+    Phase,
+    Term,
+    cut,
+    example_indices,
+    text_mel_example,
+)
 from common.training.verdict import Aligned
 from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
@@ -38,10 +47,8 @@ class Tacotron2Objective(Objective):
     aligned = Aligned(diagonality=_FORMED)
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
-        self._mask_padding = options.architecture.mask_padding
-        self._guide = (
-            {"guided_attention_loss": options.guided_attention_weight} if options.guided_attention_weight else {}
-        )
+        self._mask_padding, weight = options.architecture.mask_padding, options.guided_attention_weight
+        self._guide = {"guided_attention_loss": weight} if weight else {}
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0} | self._guide
@@ -71,11 +78,10 @@ class Tacotron2Objective(Objective):
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = networks["tacotron2"](batch)
         examples = []
-        for index in objective.example_indices(batch):
-            end = objective.cut(out.gate_logits, index, int(batch.mel_lengths[index])).sigmoid()
+        for index in example_indices(batch):
+            end = cut(out.gate_logits, index, int(batch.mel_lengths[index])).sigmoid()
             curves = {"gate": {"probability of the end": end}}
-            example = objective.text_mel_example(batch, index, out.mel_postnet, out.alignments, curves=curves)
-            examples.append(example)
+            examples.append(text_mel_example(batch, index, out.mel_postnet, out.alignments, curves=curves))
         return examples
 
 

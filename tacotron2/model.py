@@ -79,17 +79,12 @@ class Inference(TextToMel):
 
         ``draw_masks`` replaces the prenet's seeded dropout.
         """
-        config, controls = self.config, controls or Controls()
+        controls = controls or Controls()
         if draw_masks is None:
-            draw_masks = partial(PrenetMasks(config.prenet_dim, seed=controls.seed).draw, tokens.device)
-        options = controls.options or InferenceOptions()
-        max_steps = config.max_decoder_steps if options.max_decoder_steps is None else options.max_decoder_steps
-        threshold = config.gate_threshold if options.gate_threshold is None else options.gate_threshold
+            draw_masks = partial(PrenetMasks(self.config.prenet_dim, seed=controls.seed).draw, tokens.device)
         run, encoded = self.begin(tokens, lengths)
-        sizes = {"at_once": GPU_STEPS if tokens.is_cuda else 1, "max_steps": max_steps}
-        logit = math.log(threshold / (1 - threshold))
         with torch.autocast(tokens.device.type, enabled=False):
-            frames, fired, alignments = self._decode(run, encoded, draw_masks, **sizes, threshold=logit)
+            frames, fired, alignments = self._decode(run, encoded, draw_masks, controls.options or InferenceOptions())
         has_ended = fired.cumsum(0) > 0
         finished, lengths_before = has_ended[-1], (~has_ended).sum(0)
         # The frame at which the gate fires is cut off, but the postnet reads it, as in training.
@@ -98,34 +93,23 @@ class Inference(TextToMel):
         n_frames = int(mel_lengths.max())
         mask = mask_from_lengths(mel_lengths, n_frames)
         alignments = alignments.transpose(0, 1)[:, :n_frames, : tokens.size(1)] * mask.unsqueeze(2)
-        return MelOutput(
-            mel=mel[:, :, :n_frames] * mask.unsqueeze(1),
-            lengths=mel_lengths,
-            frames=durations_from_alignments(alignments, lengths, mel_lengths),
-            alignments=alignments,
-            finished=finished,
-        )
+        mel, durations = mel[:, :, :n_frames], durations_from_alignments(alignments, lengths, mel_lengths)
+        mel = mel * mask.unsqueeze(1)
+        return MelOutput(mel, mel_lengths, frames=durations, alignments=alignments, finished=finished)
 
     def _decode(
-        self,
-        run: RunSteps,
-        encoded: tuple[Tensor, ...],
-        draw_masks: DrawMasks,
-        *,
-        at_once: int,
-        max_steps: int,
-        threshold: float,
+        self, run: RunSteps, encoded: tuple[Tensor, ...], draw_masks: DrawMasks, options: InferenceOptions
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """At most ``max_steps`` frames (F, B, n_mels), whether gates fire (F, B), and alignments (F, B, L)."""
+        """Decoded frames (F, B, n_mels), whether gates fire (F, B), and alignments (F, B, L)."""
         config, memory = self.config, encoded[0]
-        n_batch, n_tokens, n_context = memory.shape
-        of_attention, of_decoder = config.attention_rnn_dim, config.decoder_rnn_dim
-        widths = (config.n_mel_channels, of_attention, of_attention, of_decoder, of_decoder, n_context)
+        max_steps = config.max_decoder_steps if options.max_decoder_steps is None else options.max_decoder_steps
+        probability = config.gate_threshold if options.gate_threshold is None else options.gate_threshold
+        threshold, at_once = math.log(probability / (1 - probability)), GPU_STEPS if memory.is_cuda else 1
+        n_batch, n_tokens, _ = memory.shape
+        widths = (*state_widths(config).values(), n_tokens, n_tokens)
         in_float32 = (False, False, True, False, True, False, True, True)  # cells and attention weights
-        states = [
-            memory.new_zeros(n_batch, width, dtype=torch.float32 if is_float32 else memory.dtype)
-            for width, is_float32 in zip((*widths, n_tokens, n_tokens), in_float32)
-        ]
+        dtypes = [torch.float32 if one else memory.dtype for one in in_float32]
+        states = [memory.new_zeros(n_batch, width, dtype=dtype) for width, dtype in zip(widths, dtypes)]
         stops_early = not config.decoder_no_early_stopping
         made: list[list[Tensor]] = []
         ended = torch.zeros(n_batch, dtype=torch.bool, device=memory.device)
@@ -140,6 +124,14 @@ class Inference(TextToMel):
         frames, fired, alignments = (torch.cat(parts)[:max_steps] for parts in zip(*made))
         n_steps = int((fired.cumsum(0) == 0).sum(0).max()) + 1 if stops_early else max_steps
         return frames[:n_steps].float(), fired[:n_steps], alignments[:n_steps]
+
+
+def state_widths(config: ModelConfig) -> dict[str, int]:
+    """Channels of a decoder step's states, which are zero before the first step, besides the attention's history."""
+    of_attention, of_decoder = config.attention_rnn_dim, config.decoder_rnn_dim
+    widths = (config.n_mel_channels, of_attention, of_attention, of_decoder, of_decoder, config.encoder_embedding_dim)
+    names = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")
+    return dict(zip(names, widths))
 
 
 def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
@@ -168,8 +160,7 @@ class Tacotron2(Inference, nn.Module):
     def encode(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """tokens (B, L), lengths (B,) -> memory (B, L, C), zero at padding, and padding (B, L) bool."""
         mask = mask_from_lengths(lengths, tokens.size(1))
-        memory = self.encoder(self.embedding(tokens), lengths, mask if self.config.mask_convolutions else None)
-        return memory, ~mask
+        return self.encoder(self.embedding(tokens), lengths, mask if self.config.mask_convolutions else None), ~mask
 
     def forward(self, batch: Tacotron2Batch, *, prenet_masks: Tensor | None = None) -> TrainingOutput:
         """Teacher-forced pass; ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's dropout.
@@ -193,12 +184,9 @@ class Tacotron2(Inference, nn.Module):
         """Mels (B, n_mels, F) of a batch, frame by frame as ``batch.mels``, with alignments and durations."""
         out = self(batch)
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
-        return MelOutput(
-            mel=out.mel_postnet * mask.unsqueeze(1),
-            lengths=batch.mel_lengths,
-            frames=durations_from_alignments(out.alignments, batch.token_lengths, batch.mel_lengths),
-            alignments=out.alignments * mask.unsqueeze(2),
-        )
+        mel, alignments = out.mel_postnet * mask.unsqueeze(1), out.alignments * mask.unsqueeze(2)
+        frames = durations_from_alignments(out.alignments, batch.token_lengths, batch.mel_lengths)
+        return MelOutput(mel, batch.mel_lengths, frames=frames, alignments=alignments)
 
     def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         memory, _ = self.encode(tokens, lengths)

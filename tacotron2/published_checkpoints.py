@@ -1,6 +1,5 @@
 """Tacotron 2's published checkpoints: recognized by their keys, read into ours."""
 
-import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,11 @@ def read_published(
 ) -> Checkpoint | None:
     """Read the layout of the original's train.py: config, state_dict, optimizer, scaler, epoch; None for another.
 
-    For weights alone, also in float16, the configuration follows from their shapes.
+    Weights alone, also in float16, are of the published architecture.
     """
     if _KEY not in state:
         return None
-    described = payload.get("config") or _config_of_weights(state)
+    described = payload.get("config") or {"n_symbols": len(state["embedding.weight"])}
     config: ModelConfig = from_plain(ModelConfig, described, where=f"{path}: config", error=CheckpointError)
     english = config.n_symbols == _N_SYMBOLS
     return Checkpoint(
@@ -41,30 +40,3 @@ def read_published(
         layout="Tacotron 2",
         assumed=tuple(field.name for field in fields(AudioConfig) if field.name != "n_mels"),
     )
-
-
-def _config_of_weights(state: dict[str, Tensor]) -> dict[str, int]:
-    def size(key: str, axis: int) -> int:
-        return state[f"{key}.weight"].size(axis)
-
-    def n_convolutions(part: str) -> int:
-        return sum(re.fullmatch(rf"{part}\.convolutions\.\d+\.0\.conv\.weight", key) is not None for key in state)
-
-    location = "decoder.attention_layer.location_layer.location_conv.conv"
-    return {
-        "n_mel_channels": size("decoder.linear_projection.linear_layer", 0),
-        "n_symbols": size("embedding", 0),
-        "symbols_embedding_dim": size("embedding", 1),
-        "encoder_kernel_size": size("encoder.convolutions.0.0.conv", 2),
-        "encoder_n_convolutions": n_convolutions("encoder"),
-        "encoder_embedding_dim": size("encoder.convolutions.0.0.conv", 0),
-        "attention_rnn_dim": state["decoder.attention_rnn.weight_hh"].size(1),
-        "attention_dim": size("decoder.attention_layer.query_layer.linear_layer", 0),
-        "attention_location_n_filters": size(location, 0),
-        "attention_location_kernel_size": size(location, 2),
-        "decoder_rnn_dim": state["decoder.decoder_rnn.weight_hh"].size(1),
-        "prenet_dim": size("decoder.prenet.layers.0.linear_layer", 0),
-        "postnet_embedding_dim": size("postnet.convolutions.0.0.conv", 0),
-        "postnet_kernel_size": size("postnet.convolutions.0.0.conv", 2),
-        "postnet_n_convolutions": n_convolutions("postnet"),
-    }

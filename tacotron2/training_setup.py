@@ -39,14 +39,9 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     stored = stored_mels(run.dataset_path / "mels") if options.load_mel_from_disk else None
     factor = options.anneal_factor or (AMP_FACTOR if request.computing.amp else FACTOR)
     schedule = annealing_schedule(run.learning_rate, steps=options.anneal_steps, factor=factor)
-    return TrainingSetup(
-        options,
-        request.mels(stored),
-        text=text_config(options.text, initial=request.initial and request.initial[1].text),
-        optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
-        adapt=adapt,
-        set_up_networks=set_up_networks,
-    )
+    audio, text = request.mels(stored), text_config(options.text, initial=request.initial and request.initial[1].text)
+    optimization = Optimization(schedule, betas=(0.9, 0.999), eps=1e-8)
+    return TrainingSetup(options, audio, text, optimization, adapt=adapt, set_up_networks=set_up_networks)
 
 
 def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: float) -> Schedule:

@@ -13,13 +13,12 @@ from training_setup import values
 import train
 from common.checkpoints.checkpoint import voice_name
 from common.checkpoints.reading import load_checkpoint
-from common.config import to_plain
-from speech_toolkit.__main__ import main, parser_of
-
-LISTS = ("-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt")from common.config import AudioConfig, to_plain
+from common.config import AudioConfig, to_plain
 from common.files import write_json
 from scripts.corpora import PrepareSettings, _print_fine_tuning
+from speech_toolkit.__main__ import main, parser_of
 
+LISTS = ("-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt")
 
 
 def test_a_training_on_few_clips_fits_its_updates_to_them_and_ends_with_commands_to_run(

@@ -19,6 +19,7 @@ from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import is_state
 from common.checkpoints.loading import load_networks, new_networks
 from common.checkpoints.reading import load_checkpoint
+from common.errors import CheckpointError
 from common.nn.layers import SeededNoise, mask_from_lengths
 from common.recognition.recognizer import SpeechToText
 from common.synthesis.speech import Prosody, SymbolProsody, UtteranceProsody, WordProsody
@@ -191,10 +192,12 @@ def test_there_are_checkpoints_of_every_model():
 
 @pytest.mark.parametrize("source", FILES, ids=lambda path: str(path.relative_to(GOLDENS)))
 @torch.no_grad()
-def test_a_golden_checkpoint_gives_its_outputs_once_converted(
-    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
+def test_a_golden_checkpoint_gives_its_outputs_once_converted(source: Path, tmp_path: Path):
     ours = tmp_path / "ours.pt"
+    if source.name.startswith(("do_", "hifigan_discrim")):
+        with pytest.raises(CheckpointError, match="discriminators alone"):
+            convert([str(source), str(ours)])
+        return
     convert([str(source), str(ours)])
     assert torch.load(ours, weights_only=True)["format"] == 1
     inspect([str(ours)])

@@ -199,14 +199,7 @@ def test_a_configuration_that_will_not_do_is_one_clear_line(folder: Path, tmp_pa
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("file", "generator"), DISCRIMINATORS.items())
-def test_discriminators_given_as_a_vocoder_name_the_file_to_give(
-    folder: Path, tmp_path: Path, file: str, generator: str
-):
-    with pytest.raises(CheckpointError) as caught:
+@pytest.mark.parametrize("file", DISCRIMINATORS)
+def test_discriminators_given_as_a_vocoder_are_refused(folder: Path, file: str):
+    with pytest.raises(CheckpointError, match=r"holds HiFi-GAN's discriminators alone; give the generator's file$"):
         load_checkpoint(folder / file)
-    advice = f"give its generator, {folder / generator}"
-    assert str(caught.value) == f"{folder / file}: holds HiFi-GAN's discriminators alone; {advice}"
-    alone = _copy(folder / file, tmp_path / Path(file).name)
-    with pytest.raises(CheckpointError, match=r"alone; its generator is not in the same folder$"):
-        load_checkpoint(alone)

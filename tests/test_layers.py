@@ -34,9 +34,9 @@ def _column(mask: Tensor) -> Tensor:
 
 def _config(kwargs: dict) -> TransformerConfig:
     """The published names as ours, of those that a layer has."""
-    ours = {"n_layer": "n_layers", "n_head": "n_heads", "d_model": "n_channels", "d_inner": "n_filters"}
+    ours = {"n_layer": "n_layers", "n_head": "n_heads", "d_model": "n_channels", "d_inner": "filter_size"}
     renamed = {ours.get(name, name): value for name, value in kwargs.items()}
-    absent = dict.fromkeys(("n_layers", "n_heads", "d_head", "n_filters", "kernel_size", "dropatt", "dropemb"), 1)
+    absent = dict.fromkeys(("n_layers", "n_heads", "d_head", "filter_size", "kernel_size", "dropatt", "dropemb"), 1)
     names = [field.name for field in fields(TransformerConfig)]
     return TransformerConfig(
         **{name: value for name, value in (absent | renamed).items() if name in names}, mask_convolutions=False

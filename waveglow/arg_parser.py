@@ -30,10 +30,7 @@ class TrainingOptions:
     sigma: float = option(1.0, "standard deviation of the noise that sound becomes", least=1e-3, most=1e3)
     for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
     architecture: Mapping[str, Any] = group(
-        ModelConfig,
-        "architecture of WaveGlow: an option that is left out takes the value in brackets, or that of the checkpoint "
-        "to resume from",
-        by_name=True,
+        ModelConfig, "architecture of WaveGlow (default: the value shown, or the resumed checkpoint's)", by_name=True
     )
     dataset_path: Path = Path()
     seed: int = 0
@@ -46,7 +43,7 @@ class InferenceOptions:
     wn_channels: int | None = option(None, "channels of its networks; must be those of the checkpoint", least=1)
     sigma_infer: float = option(
         SIGMA_INFER,
-        "standard deviation of the noise that becomes sound",
+        "deviation of the noise",
         least=0,
         most=100,
         variable="SIGMA",

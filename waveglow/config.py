@@ -15,16 +15,12 @@ class ModelConfig(Architecture):
 
     n_mel_channels: int = 80
     n_flows: int = option(12, "steps from sound to noise", least=1, most=100, names=("--flows",))
-    n_group: int = option(
-        8, "samples in a group; each is a channel of the flows", least=1, most=1024, names=("--groups",)
-    )
+    n_group: int = option(8, "samples in a group, the flows' channels", least=1, most=1024, names=("--groups",))
     n_early_every: int = option(4, "flows after which some channels are output", least=1, names=("--early-every",))
     n_early_size: int = option(2, "number of these channels", least=1, names=("--early-size",))
     wn_layers: int = option(8, "layers of the networks in the flows; each doubles the dilation", least=1, most=16)
     wn_kernel_size: int = option(3, "kernel size of these layers", least=1, most=1001, odd=True)
-    wn_channels: int = option(
-        512, "channels of the networks in the flows; published models have 256 or 512", least=1, most=2**16
-    )
+    wn_channels: int = option(512, "channels of these networks; published: 256 or 512", least=1, most=2**16)
 
     def __post_init__(self) -> None:
         check_options(self)

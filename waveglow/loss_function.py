@@ -39,10 +39,8 @@ class WaveGlowObjective(Objective):
     def diagnose(self, networks: Networks) -> None:
         for flow, value in enumerate(networks["waveglow"].log_determinants().tolist()):
             if math.isnan(value):
-                raise InputError(
-                    f"the determinant of flow {flow}'s 1x1 convolution is no longer positive; "
-                    "resume from an earlier checkpoint with a lower --learning-rate, or with --grad-clip-thresh"
-                )
+                problem = f"the determinant of flow {flow}'s 1x1 convolution is no longer positive"
+                raise InputError(f"{problem}; resume with a lower --learning-rate, or with --grad-clip-thresh")
 
     def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
         assert batch.recordings is not None, "those of validation"
