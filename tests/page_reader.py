@@ -10,10 +10,8 @@ VOID = ("meta", "img")  # tags without an end
 class PageTable:
     """One table; a cell is its text and the number that it sorts by (None: sorted as text)."""
 
-    sortable: bool
     headings: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)  # of headings and cells, shown on hover
-    sort: list[str | None] = field(default_factory=list)  # aria-sort of the headings
     rows: list[list[tuple[str, str | None]]] = field(default_factory=list)
 
 
@@ -55,13 +53,12 @@ class PageReader(HTMLParser):
             assert values["href"].startswith("#")
             self.links.append(("", values["href"][1:]))
         if tag == "table":
-            self.tables.append(PageTable("sortable" in values.get("class", "").split()))
+            self.tables.append(PageTable())
         if tag == "tr" and "thead" not in self.open:
             self.tables[-1].rows.append([])
         if tag in ("th", "td"):
             if "thead" in self.open:
                 self.tables[-1].headings.append("")
-                self.tables[-1].sort.append(values.get("aria-sort"))
             else:
                 self.tables[-1].rows[-1].append(("", values.get("data-value")))
         if tag == "abbr" and "table" in self.open:

@@ -1,6 +1,5 @@
 """Scripts and the command work in the folder that they are called in, from wherever that is."""
 
-import os
 import shlex
 import subprocess
 import sys
@@ -68,17 +67,6 @@ def test_the_shell_completes_subcommands_and_options(monkeypatch, tmp_path: Path
         )
         subprocess.run([sys.executable, "-m", "speech_toolkit"], cwd=ROOT, env=environment, check=False)
         assert {*(tmp_path / "o").read_text().replace("\v", "\n").split()} == found
-
-
-SHELL_FILES = sorted([*ROOT.glob("scripts/**/*.sh"), *ROOT.glob("platform/*.sh"), ROOT / ".ci" / "run"])
-
-
-def test_each_script_is_valid_bash():
-    for path in SHELL_FILES:
-        done = subprocess.run(["bash", "-n", str(path)], capture_output=True, check=False)
-        assert done.stderr == b"", path
-        if path.name != "lib.sh":  # which is sourced
-            assert path.read_text().startswith("#!/usr/bin/env bash\n") and os.access(path, os.X_OK), path
 
 
 VENV = """

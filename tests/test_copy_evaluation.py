@@ -24,7 +24,6 @@ from common.evaluation.metrics import (
     SpeechComparison,
     aligned,
     mean_distortion,
-    mel_cepstrum,
     speech_pairs,
 )
 from common.evaluation.results import MEASURES, Result, Summary, add_likeness, find_difference
@@ -203,23 +202,6 @@ def test_a_note_so_many_cents_away_is_so_many_cents_away(cents, f0):
     assert distance["f0_rmse_cents"] == pytest.approx(abs(cents), abs=2)
     assert distance["f0_rmse_hz"] == pytest.approx(f0 * abs(2 ** (cents / 1200) - 1), rel=0.03)
     assert distance["voicing_error"] < 0.05
-
-
-def test_pairs_and_frames_are_those_that_the_distance_is_of():
-    comparison = compared(vowels(140), vowels(150, seconds=1.5))
-    left, right, pairs = comparison.reference, comparison.synthesized, comparison.pairs
-    total, cents, differ = 0.0, [], 0
-    first, second = mel_cepstrum(left.log_mel), mel_cepstrum(right.log_mel)
-    for i, j in pairs:
-        total += 10 / math.log(10) * math.sqrt(2 * sum((a - b) ** 2 for a, b in zip(first[i], second[j])))
-        if left.f0[i] > 0 and right.f0[j] > 0:
-            cents.append(1200 * math.log2(right.f0[j] / left.f0[i]))
-        differ += (left.f0[i] > 0) != (right.f0[j] > 0)
-    distance = comparison.distance
-    assert distance == compare(vowels(140), vowels(150, seconds=1.5))
-    assert distance["mcd_db"] == pytest.approx(total / len(pairs))
-    assert distance["f0_rmse_cents"] == pytest.approx(math.sqrt(sum(value**2 for value in cents) / len(cents)))
-    assert distance["voicing_error"] == pytest.approx(differ / len(pairs))
 
 
 def test_a_wave_is_at_no_distance_from_itself_however_loud_or_padded_with_silence():

@@ -1,8 +1,6 @@
 """Corpora become lists and features: what the scripts run, and what the small programs write."""
 
 import sys
-from collections import Counter
-from math import fsum
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +11,7 @@ from shell import ROOT, run_bash
 from common.audio.options import read_audio_config
 from common.config import audio_preset
 from common.errors import InputError
-from scripts.datasets.choose_texts import choose_texts, find_phones, find_units, read_texts
-from scripts.datasets.embedded_corpus import SENTENCES
+from scripts.datasets.choose_texts import find_phones, read_texts
 from scripts.datasets.make_filelists import main as make_filelists
 
 
@@ -142,27 +139,6 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
     for name, clips in (("train_v3", part[:30]), ("val", part[30:32]), ("test", part[32:])):
         found = (tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines()
         assert found == [f"wavs/{clip}.wav" for clip in clips]
-
-
-@pytest.fixture(scope="module")
-def phones() -> dict[str, list[str]]:
-    texts = read_texts(SENTENCES)
-    few = dict(list(texts.items())[:150]) | {"one": "Look out, the bridge is gone!"}
-    return find_phones(few, language="en-us")
-
-
-def test_the_order_is_that_of_trying_all_texts_each_time(phones):
-    left, order, chosen = list(phones), [], Counter()
-    while left:
-        worths = []
-        for name in left:
-            units = find_units(phones[name])
-            values = [1 / (1 + chosen[unit]) ** 2 for unit in units]
-            values += [3 / (1 + chosen[mark]) ** 0.5 for mark in ("?", "!") if mark in units]
-            worths.append(fsum(values) / len(phones[name]))
-        order.append(left.pop(worths.index(max(worths))))
-        chosen.update(find_units(phones[order[-1]]))
-    assert [name for name, _ in zip(choose_texts(phones), range(40))] == order[:40]
 
 
 def test_lists_of_both_kinds_are_read(tmp_path, capsys):

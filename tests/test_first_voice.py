@@ -1,21 +1,16 @@
-"""A first voice: an update that few clips fill, one size for a laptop, a name, and commands to run next."""
+"""A first voice: an update that few clips fill, one size for a laptop, and commands to run next."""
 
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
-import soundfile
 from shell import dry_run, training_options
 from tiny import TINY_OPTIONS, make_corpus
 from training_setup import values
 
 import train
-from common.checkpoints.checkpoint import voice_name
 from common.checkpoints.reading import load_checkpoint
-from common.config import AudioConfig, to_plain
-from common.files import write_json
-from scripts.corpora import PrepareSettings, _print_fine_tuning
+from common.config import to_plain
 from speech_toolkit.__main__ import main, parser_of
 
 LISTS = ("-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt")
@@ -48,17 +43,3 @@ def test_a_size_stands_for_network_batch_and_schedule_each_of_which_can_be_set()
     widths = [values(*LISTS, "--size", size)["symbols_embedding_dim"] for size in ("small", "medium", "full")]
     assert widths == [192, 256, 384] and values(*LISTS, "--size", "full")["batch_size"] == 32
     assert training_options(dry_run("scripts/train.sh", SIZE="small", MODEL="FastPitch")[0]).size == "small"
-
-
-def test_a_voice_is_called_by_its_name_not_by_its_checkpoint():
-    trained = ("anna/FastPitch_checkpoint_25_iter105.pt", "anna/FastPitch_inference_best.pt", "anna.pt", "anna/anna.pt")
-    assert {voice_name(Path("output", name)) for name in trained} == {"anna"}
-
-
-@pytest.mark.parametrize(("minutes", "language", "said"), [(3, None, True), (31, None, False), (3, "de", False)])
-def test_little_speech_is_fine_tuned_to(tmp_path: Path, capsys, minutes: int, language: str, said: bool):
-    soundfile.write(tmp_path / "a.flac", np.zeros(60 * minutes * 22050, np.int16), 22050)
-    (tmp_path / "list.txt").write_text("a.flac|Text.\n")
-    write_json(tmp_path / "audio.json", to_plain(AudioConfig()))
-    _print_fine_tuning(PrepareSettings(name="anna", language=language), tmp_path, tmp_path / "list.txt")
-    assert (f": NAME=anna bash scripts/finetune_voice.sh {tmp_path}\n" in capsys.readouterr().out) == said

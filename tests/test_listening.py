@@ -1,21 +1,18 @@
-"""Listening tests: the page in a real browser, sounds of one loudness, and figures that were worked out by hand."""
+"""Listening tests: the page in a real browser, and figures that were worked out by hand."""
 
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from limits import HANG_LIMIT
 from tiny_evaluation import write_recordings
 
-from common.audio.levels import CEILING, measure_loudness
 from common.evaluation.listening import (
     ANCHOR,
     LISTENING_KEY,
     LISTENING_PAGE,
     LISTENING_RESULTS,
-    match_loudness,
     report_results,
     write_listening_test,
 )
@@ -116,19 +113,6 @@ def test_a_listener_rates_by_keys_and_saves_what_the_command_reads(browser, fold
     assert evaluate_voice.main(["--results", str(tmp_path / "results"), "-o", str(folder)]) == 0
     wanted = [[RECORDING, "100.0"], ["voice.pt", "55.0"], ["other", "40.0"], [ANCHOR, "0.0"]]
     assert [row[:2] for row in read_results(folder)] == [row for row in wanted if row[0] in key["systems"]]
-
-
-def test_sounds_of_a_trial_have_one_loudness_and_no_peak_is_cut():
-    tone = np.sin(2 * np.pi * 500 * np.arange(22050) / 22050)
-    waves = {f"{level}": (level * tone, 22050) for level in (0.01, 0.9)}
-    peaky = 0.01 * tone
-    peaky[11000] = 1.0
-    matched = match_loudness(waves)
-    assert [measure_loudness(*one) for one in matched.values()] == pytest.approx([-23, -23], abs=0.01)
-    matched = match_loudness(waves | {"peaky": (peaky, 22050)})
-    first, *others = [measure_loudness(*one) for one in matched.values()]
-    assert others == pytest.approx([first, first], abs=0.01) and first < -30
-    assert np.abs(matched["peaky"][0]).max() == pytest.approx(10 ** (CEILING / 20))
 
 
 def make_key(folder: Path, n_trials: int) -> dict:

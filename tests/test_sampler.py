@@ -9,8 +9,6 @@ from common.data.sampler import GlobalBatchSampler, validation_batches
 from common.distributed import Ranks
 from common.errors import InputError
 from common.training.position import Position, resumed_position
-from common.training.start import sorted_updates
-from scripts.benchmarks.random_models import draw_lengths
 
 LENGTHS = torch.randint(100, 900, (103,), generator=torch.Generator().manual_seed(3)).tolist()
 
@@ -66,17 +64,6 @@ def test_updates_that_are_sorted_together_pad_less_and_come_in_random_order():
     means = [sum(LENGTHS[index] for index in drawn(update)) for update in found]
     assert means[:3] != sorted(means[:3])
     assert [drawn(update) for update in updates(4, 2, 2, sorted_updates=3, step=2)] == [drawn(one) for one in found[2:]]
-
-
-def test_a_gpu_sorts_as_many_updates_together_as_make_most_of_their_frames_valid():
-    frames = [n_samples // 256 for n_samples in draw_lengths("FastPitch", 12_500, 22050)]  # as LJSpeech's
-    shares = []
-    for n in (1, sorted_updates(torch.device("cuda"), same_shapes=False)):
-        sampler = GlobalBatchSampler(frames, batch_size=64, accumulation=4, seed=1, ranks=Ranks(), sorted_updates=n)
-        batches = [[frames[one.index] for one in batch] for batch in sampler]
-        shares.append(sum(map(sum, batches)) / sum(len(batch) * max(batch) for batch in batches))
-    assert shares[0] < 0.86 and shares[1] > 0.95
-    assert {sorted_updates(torch.device(one), same_shapes=one == "cuda") for one in ("cpu", "cuda")} == {1}
 
 
 def test_validation_takes_each_utterance_once_over_all_processes():

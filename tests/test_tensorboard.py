@@ -84,10 +84,3 @@ def test_an_example_becomes_a_picture_and_sound_under_one_name_over_time(
     assert rate == 8000
     expected = wave.nan_to_num(0).clamp(-1, 1).numpy()
     assert np.abs(samples - expected).max() < 2 / 32768
-
-
-def test_other_processes_make_no_folder(tmp_path: Path):
-    logs = reporter(tmp_path, is_main=False)
-    logs.log((1,), "train", {"loss": 1.0}, iteration=1)
-    logs.close()
-    assert not list(tmp_path.iterdir())
