@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -89,10 +90,12 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
-        for word in words:
+        for word, value in pairwise([*words, ""]):
             name = word.partition("=")[0]
-            answer = self.published.get(name, "")
-            if answer and name not in self._option_string_actions:
+            switch, answer = self._option_string_actions.get(name), self.published.get(name, "")
+            if switch is not None and switch.nargs == 0 and value in ("True", "False"):
+                self.error(f"{name} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
+            if switch is None and answer:
                 other = f"it is {answer} here, which is not supported by this model; leave it out"
                 self.error(f"{name}: {answer if ' ' in answer else other}")
         namespace, rest = super().parse_known_args(words, namespace)

@@ -226,7 +226,9 @@ def number_of_gpus(own: GpuSettings, most: int = sys.maxsize) -> int:
 
 
 def cuda(own: GpuSettings) -> list[str]:
-    """Return ``--cuda`` for a single-process command if a GPU is used."""
+    """Return ``--cuda`` for a single-process command if a GPU is used; OptionError for several GPUs."""
+    if own.num_gpus not in ("auto", "0", "1"):
+        raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or 1")
     return ["--cuda"] * number_of_gpus(own, 1)
 
 

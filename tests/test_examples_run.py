@@ -51,8 +51,7 @@ WALKS = {  # commands of documents in an order in which each has what it needs, 
     "a recognizer": {
         'SPEEDS="0.9 1.1" bash scripts/preprocess_librispeech.sh': "--n-workers 1",
         "NUM_GPUS=8 AMP=true BS=64 GRAD_ACCUMULATION=1 MODEL=Jasper bash scripts/train.sh": "-o runs",
-        'DATASET=dev-clean bash scripts/transcribe.sh LibriSpeech "" output/transcripts '
-        "output/Jasper_checkpoint_440.pt": "",
+        "DATASET=dev-clean JASPER=output/Jasper_checkpoint_440.pt bash scripts/transcribe.sh": "",
         "JASPER=output/Jasper_checkpoint_440.pt bash scripts/evaluate_recognizer.sh": "",
     },
     "checkpoints": {

@@ -80,7 +80,7 @@ PHONES = TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())
     ("config", "values", "message"),
     [
         (FastPitchConfig, {"in_fft_conv1d_kernel_size": 4}, "in_fft_conv1d_kernel_size 4: expected an odd number"),
-        (FastPitchConfig, {"in_fft_output_size": 16}, "--in-fft-output-size, .*: expected that of --symbols-emb"),
+        (FastPitchConfig, {"in_fft_output_size": 16}, "--in-fft-output-size, .*: expected one even number for all"),
         (Tacotron2Config, {"encoder_kernel_size": 4}, "encoder_kernel_size 4"),
         (Tacotron2Config, {"symbols_embedding_dim": 8, "encoder_embedding_dim": 10}, "--encoder-embedding-dim"),
         (Tacotron2Config, {"n_frames_per_step": 2}, "n_frames_per_step"),

@@ -34,8 +34,7 @@ QUANTUM = 2**-15  # of 16-bit sound
 def _is_checkpoint(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(2)
-    is_discriminators = path.name.startswith(("do_", "hifigan_discrim_"))  # which are read with their generator
-    return path.suffix in ("", ".pt", ".pth") and start in (b"PK", b"\x80\x02") and not is_discriminators
+    return path.suffix in ("", ".pt", ".pth") and start in (b"PK", b"\x80\x02")
 
 
 FILES = sorted(path for path in GOLDENS.rglob("*") if path.is_file() and _is_checkpoint(path))

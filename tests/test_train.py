@@ -50,7 +50,7 @@ def test_fastpitch_learns_and_logs_the_weighted_sum_of_its_losses(corpus: Path, 
     [
         (["--checkpoint-path", "x.pt", "--resume"], "give one of them"),
         (["--cuda"], "no CUDA device") if not torch.cuda.is_available() else (["--in-fft-d-head", "0"], "at least 1"),
-        (["--in-fft-output-size", "32"], "expected that of --symbols-embedding-dim"),
+        (["--in-fft-output-size", "32"], "expected one even number for all"),
         (["--input-type", "phone"], "holds characters, but the input type is"),
     ],
 )
