@@ -1,11 +1,18 @@
 """The benchmark scripts run what their settings say, and their tables are computed rightly."""
 
+import sys
 from pathlib import Path
 
+import pytest
+import torch
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
 
+import inference
+from common.audio.wav import save_wav
+from common.errors import InputError, OptionError
+from common.evaluation import judges
 from common.logger import Logger
-from scripts.benchmarks import table
+from scripts.benchmarks import random_models, table, voices
 
 
 def test_the_training_benchmark_runs_each_combination(tmp_path: Path):
@@ -47,3 +54,96 @@ def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
     (words,) = dry_run("scripts/inference_benchmark.sh", TACOTRON2="t.pt", WAVEGLOW="w.pt", **variables)
     assert "--tacotron2 t.pt --waveglow w.pt" in " ".join(words) and "--fastpitch" not in words
     assert run_bash(ROOT / "scripts/inference_benchmark.sh", FASTPITCH="v.pt", AMP="perhaps").returncode == 2
+
+
+def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path, monkeypatch):
+    monkeypatch.setattr(random_models, "N_FRAMES", 40)  # where bfloat16 is emulated, 693 take long
+    random_models.main([str(tmp_path), *"--model HiFi-GAN --kind v3 --count 1".split()])
+    options = ["-i", str(tmp_path / "random_mels.tsv"), "--hifigan", str(tmp_path / "HiFi-GAN_v3.pt"), "-bs", "1"]
+    for name, precision in (("fp32", []), ("amp", ["--amp", "--amp-dtype", "bfloat16"])):
+        inference.main([*options, "--log-file", str(tmp_path / name), *precision])
+    first, second = table.rows([str(tmp_path / "fp32"), str(tmp_path / "amp")])
+    assert first.keys() == second.keys() >= {"run", "avg_hifigan_frames/s", "avg_hifigan_latency"}
+
+
+def test_the_log_of_a_run_that_was_cut_short_is_named(tmp_path: Path):
+    logger = Logger(tmp_path / "log.json", stdout=False)
+    logger.parameter(batch_size=4)
+    with pytest.raises(InputError, match=r"log\.json: no .* cut short"):
+        table.rows([f"{tmp_path}/log.json"])
+
+
+SPEAKER = """
+import io, pathlib, shutil, sys, wave
+def sound(text):
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(1), written.setsampwidth(2), written.setframerate(8000)
+        written.writeframes(bytes([0, 16, 0, 240]) * 400 * len(text))
+    return file.getvalue()
+how, *places = sys.argv[1:]
+if how == "list":
+    for line in pathlib.Path(places[0]).read_text().splitlines():
+        name, text = line.split("|")
+        pathlib.Path(places[1], name).write_bytes(sound(text))
+elif how == "-i":  # as inference.py copies recordings
+    for line in pathlib.Path(places[0]).read_text().splitlines()[1:]:
+        name, recording = line.split("\\t")
+        shutil.copy(recording, pathlib.Path(places[2], name))
+elif how == "output":
+    pathlib.Path(places[0]).write_bytes(sound(places[1]))
+elif how == "pipe":
+    sys.stdout.buffer.write(sound(sys.stdin.read()))
+elif how == "fail":
+    sys.exit("no voice at all")
+"""
+
+
+@pytest.fixture
+def compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Compare systems that the script above speaks for, and return the table's rows."""
+    monkeypatch.setattr(judges, "find_spec", lambda name: None)
+    monkeypatch.setattr(voices, "ROOT", tmp_path)
+    (tmp_path / "inference.py").write_text(SPEAKER)
+    (tmp_path / "list.txt").write_text('a.wav|Go {text} on.\nsub/b.wav|It\'s "so"; yes?\n')
+
+    def compare(*systems: str) -> list[list[str]]:
+        words = [one.replace("SPEAKER", f"{sys.executable} {tmp_path}/inference.py") for one in systems]
+        voices.main([f"{tmp_path}/list.txt", "-o", f"{tmp_path}/out", *words])
+        return [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+
+    return compare
+
+
+def test_systems_of_each_kind_speak_and_their_work_is_known_where_it_can_be(tmp_path: Path, compare):
+    systems = ["whole=SPEAKER list {list} {folder}", "one=SPEAKER output {output} {text}", "pipe=SPEAKER pipe"]
+    heading, _, *rows = compare(*systems)
+    assert len(heading) == 4 and [row[0] for row in rows] == ["whole", "one", "pipe"]
+    assert all(float(row[3]) >= 0 and row[1] == "-" for row in rows)
+    assert len({(tmp_path / "out" / row[0] / "sub/b.wav").read_bytes() for row in rows}) == 1
+
+
+def test_recordings_are_measured_beside_the_systems(tmp_path: Path, compare):
+    for name in ("recorded/a.wav", "recorded/sub/b.wav"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        save_wav(tmp_path / name, torch.rand(22050) - 0.5, sampling_rate=22050)
+    rows = compare("--recordings", str(tmp_path / "recorded"))[2:]
+    assert [row[0] for row in rows] == ["copies, vocoder", "copies, Griffin-Lim", "recording"]
+    assert rows[2][3] == "-"
+    assert (tmp_path / "out/copies, vocoder/a.wav").read_bytes() == (tmp_path / "recorded/a.wav").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("system", "error", "words"),
+    [
+        ("a=SPEAKER fail", InputError, "exit status 1: no voice at all"),
+        ("a=SPEAKER nothing {output}", InputError, r"word\.wav"),
+        ("a=/nowhere/speak", OptionError, "/nowhere/speak: cannot be started"),
+        ("a=http://127.0.0.1:9/", InputError, "127.0.0.1:9/v1: no answer"),
+        ("SPEAKER", OptionError, "expected NAME=COMMAND or NAME=URL"),
+        ("../a=SPEAKER pipe", OptionError, "expected NAME=COMMAND or NAME=URL"),
+    ],
+)
+def test_a_system_that_cannot_speak_is_named(system: str, error: type[Exception], words: str, compare):
+    with pytest.raises(error, match=words):
+        compare(system)
