@@ -97,23 +97,23 @@ def test_the_project_keeps_its_own_rules():
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1990,
-    "audio, nn": 1738,
-    "text": 5079,
+    "flat files of common/": 1759,
+    "audio, nn": 1554,
+    "text": 4700,
     "data": 850,
-    "checkpoints": 1318,
-    "training": 2310,
-    "synthesis": 3202,
-    "recognition": 472,
-    "serving": 2020,
-    "extraction": 1291,
-    "importing": 1922,
+    "checkpoints": 1201,
+    "training": 2000,
+    "synthesis": 2592,
+    "recognition": 454,
+    "serving": 1915,
+    "extraction": 1221,
+    "importing": 1700,
     "evaluation, data_report, pages": 2000,
-    "the six models": 8281,
-    "scripts": 5305,
+    "the six models": 7400,
+    "scripts": 3921,
     "platform": 312,
     "files at the root, speech_toolkit": 500,
-    "tests": 36577,
+    "tests": 24095,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
