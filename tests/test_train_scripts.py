@@ -119,7 +119,7 @@ def test_each_platform_file_trains_with_the_published_batches(path: Path):
 
 
 @pytest.mark.parametrize(
-    ("clips", "set_apart", "batch", "epochs"), [(16, 2, 8, 1000), (72, 12, 8, 142), (8, 2, 6, 1000)]
+    ("clips", "set_apart", "batch", "epochs"), [(16, 2, 8, 300), (72, 12, 8, 42), (8, 2, 6, 300)]
 )
 def test_finetune_voice_sh_of_a_dataset_alone_starts_from_the_shipped_voice(tmp_path, clips, set_apart, batch, epochs):
     lines = [f"c{number}|Text." for number in range(clips)]
