@@ -118,9 +118,7 @@ def test_each_platform_file_trains_with_the_published_batches(path: Path):
         assert training_options(dry_run(path)[0]).epochs == 1001
 
 
-@pytest.mark.parametrize(
-    ("clips", "set_apart", "batch", "epochs"), [(16, 2, 8, 300), (72, 12, 8, 42), (8, 2, 6, 300)]
-)
+@pytest.mark.parametrize(("clips", "set_apart", "batch", "epochs"), [(16, 2, 8, 300), (72, 12, 8, 42), (8, 2, 6, 300)])
 def test_finetune_voice_sh_of_a_dataset_alone_starts_from_the_shipped_voice(tmp_path, clips, set_apart, batch, epochs):
     lines = [f"c{number}|Text." for number in range(clips)]
     (tmp_path / "metadata.csv").write_text("\n".join(lines) + "\n")
