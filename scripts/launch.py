@@ -215,20 +215,20 @@ def options(**values: Any) -> list[Any]:
 
 
 def number_of_gpus(own: GpuSettings, most: int = sys.maxsize) -> int:
-    """Return the number of GPUs to use on each machine, at most ``most``; raises OptionError."""
+    """Return the number of GPUs to use on each machine; OptionError for a wrong number, or more than ``most``."""
     if own.cpu or own.cuda is False:
         return 0
     if own.num_gpus == "auto":
         return min(1 if own.cuda else count_gpus(), most)
     if not own.num_gpus.isdecimal():
         raise OptionError(f"NUM_GPUS={shown(own.num_gpus)[1:-1]}: expected auto or a whole number")
-    return min(int(own.num_gpus), most)
+    if int(own.num_gpus) > most:
+        raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; one process does this")
+    return int(own.num_gpus)
 
 
 def cuda(own: GpuSettings) -> list[str]:
-    """Return ``--cuda`` for a single-process command if a GPU is used; OptionError for several GPUs."""
-    if own.num_gpus not in ("auto", "0", "1"):
-        raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or 1")
+    """Return ``--cuda`` for a single-process command if a GPU is used; raises OptionError for several GPUs."""
     return ["--cuda"] * number_of_gpus(own, 1)
 
 

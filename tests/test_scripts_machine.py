@@ -44,8 +44,10 @@ def test_a_command_of_one_process_uses_a_gpu_if_there_is_one(
     assert cuda() and not cuda(NUM_GPUS="0") and not cuda(CUDA_VISIBLE_DEVICES="")
     assert not cuda(CPU="true") and not cuda(CUDA="false"), "older names"
     assert cuda(CUDA="true", CUDA_VISIBLE_DEVICES="")
-    refused = run_bash(ROOT / "scripts" / script, DRY_RUN="1", NUM_GPUS="some", **variables)
-    assert (refused.returncode, refused.stderr.count("NUM_GPUS=some: expected auto")) == (2, 1)
+    assert not cuda(CPU="true", NUM_GPUS="8"), "the CPU, whatever the number"
+    for number in ("some", "2"):
+        refused = run_bash(ROOT / "scripts" / script, DRY_RUN="1", NUM_GPUS=number, **variables)
+        assert (refused.returncode, refused.stderr.count(f"NUM_GPUS={number}: expected auto")) == (2, 1)
 
 
 @pytest.fixture
