@@ -124,7 +124,7 @@ class NetworkVocoder:
             return self.network.infer(mel, lengths, **{**self.settings.infer, **further}).float()
 
     def _infer_padded(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
-        """As `_infer`, by a recorded graph of a padded mel."""
+        """Do what `_infer` does by replaying the CUDA graph of a padded mel."""
         n_frames = mel.size(2)
         if lengths is None:
             lengths = torch.full((len(mel),), n_frames, device=mel.device)
