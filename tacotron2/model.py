@@ -26,7 +26,7 @@ from tacotron2.decoder import MASK_CHUNK, Decoder, DecoderStep, PrenetMasks
 from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # after an utterance's end
-SYMBOL_STEP = 32  # on a GPU, texts are padded to multiples of it, so that few CUDA graphs are recorded
+_MEMORY_STEP = 32  # on a GPU, encoded texts are padded to multiples of it, so that few CUDA graphs are recorded
 _EVALUATION_SEED = 0  # of the prenet's dropout
 GPU_STEPS = 32  # steps between checks whether all utterances have ended
 # -> the prenet's next dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim)
@@ -191,7 +191,7 @@ class Tacotron2(Inference, nn.Module):
     def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         memory, _ = self.encode(tokens, lengths)
         if memory.is_cuda:
-            memory = F.pad(memory, (0, 0, 0, -memory.size(1) % SYMBOL_STEP))
+            memory = F.pad(memory, (0, 0, 0, -memory.size(1) % _MEMORY_STEP))
         processed = self.decoder.attention_layer.memory_layer(memory)  # of autocast's dtype, if that is enabled
         run = self._prepared.get(processed.dtype) if self._prepared is not None else None
         if run is None:
