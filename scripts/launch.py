@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -67,9 +67,9 @@ class GpuSettings:
 class Given:
     """What a script was started with beside its own settings."""
 
-    passed: list[str] = field(default_factory=list)  # options of its program that variables set
-    words: list[str] = field(default_factory=list)  # arguments
-    environ: Mapping[str, str] = field(default_factory=dict)
+    passed: list[str]  # options of its program that variables set
+    words: list[str]  # arguments
+    environ: Mapping[str, str]
 
     @property
     def options(self) -> list[str]:
@@ -79,19 +79,24 @@ class Given:
 
 @dataclass(frozen=True)
 class Script:
-    """A script: what it does with its settings, and which options it and the program that it runs have.
+    """A script: its settings, the options of the program that it runs for a model, and the function that it decorates.
 
     ``defaults`` are words NAME=value by model, of all models by "". Without MODEL it is the first of ``models``, or
     that of the first variable in ``model_of`` that is set: the originals had scripts of one name.
     """
 
-    name: str
-    run: Callable[[Any, Given], None]
-    own: type
-    programs: Callable[[str], Sequence[type]]
-    models: Sequence[str]
-    defaults: Mapping[str, str]
-    model_of: Mapping[str, str]
+    own: type = GpuSettings
+    programs: Callable[[str], Sequence[type]] = lambda model: ()
+    models: Sequence[str] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    model_of: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    run: Callable[[Any, Given], None] = lambda own, given: None
+
+    def __call__(self, run: Callable[[Any, Given], None]) -> "Script":
+        """Register a function as the script of its name."""
+        SCRIPTS[run.__name__] = replace(self, name=run.__name__, run=run)
+        return SCRIPTS[run.__name__]
 
     def default_variables(self, model: str) -> dict[str, str]:
         """The variables that a model's runs have unless they are set."""
@@ -106,12 +111,6 @@ class Script:
                 if known.variable is not None:
                     yield name, known, getattr(recipe if type(recipe) is kind else kind, name, None)
 
-    def removed(self, model: str = "") -> dict[str, str]:
-        """Return the removed variables of the original script for a model, and the reasons."""
-        rows = (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv"))
-        places = {self.name, f"{self.name}/{model}", "all"}
-        return {name: reason for name, scripts, reason in rows if places & {*scripts.split()}}
-
     def start(self, environ: Mapping[str, str], words: Sequence[str]) -> None:
         """Run with these variables and arguments; raises OptionError for a removed variable or a wrong value.
 
@@ -121,8 +120,9 @@ class Script:
         if _OF_GETTEXT.fullmatch(environ.get("LANGUAGE", "")):
             del environ["LANGUAGE"]
         model = self._model(environ, words) if self.models else ""
-        for name, reason in self.removed(model).items():
-            if (value := environ.pop(name, "")).lower() not in ("", "0", "false", "no", "off"):
+        for name, scripts, reason in removed_variables():
+            value = environ.pop(name, "") if {self.name, f"{self.name}/{model}", "all"} & {*scripts.split()} else ""
+            if value.lower() not in ("", "0", "false", "no", "off"):
                 raise OptionError(f"{name}={shown(value)[1:-1]}: of the original script; {reason}")
         defaults = self.default_variables(model)
         while words and re.match("[A-Z_0-9]+=", words[0]):
@@ -130,18 +130,17 @@ class Script:
         for name in _POSITIONS if model == "Jasper" else ():
             if words and not words[0].startswith("-"):
                 defaults[name] = words.pop(0) or defaults.get(name, "")
-        groups: dict[str, list[str]] = {}  # variable -> all that set the same option
-        for _, known, _ in self.declarations(model):
-            groups |= dict.fromkeys(variables_of(known), variables_of(known))
+        groups = [variables_of(known) for _, known, _ in self.declarations(model)]  # of the same option
         for name, value in defaults.items():
-            if not any(environ.get(other) for other in groups.get(name, [name])):
+            same = {other for group in groups if name in group for other in group}
+            if not any(map(environ.get, same | {name})):
                 environ[name] = value
         if (config := environ.get("MODEL_CONFIG", "")).startswith("configs/"):  # as the original calls it
             environ["MODEL_CONFIG"] = f"jasper/{config}"
         parser = self.parser(model)
         args, rest = parser.parse_known_args([*words_of_variables(parser, environ), *words])
-        taken = {name for _, _, known in options_of(self.own) for name in variables_of(known)}
-        others = {name: value for name, value in environ.items() if name not in taken}
+        own = {name for _, _, known in options_of(self.own) for name in variables_of(known)}
+        others = {name: value for name, value in environ.items() if name not in own}
         given = Given(words_for(others, *self.programs(model)), rest, environ)
         self.run(read_options(args, self.own, model=model), given)
 
@@ -174,6 +173,11 @@ class Script:
         return parser
 
 
+def removed_variables() -> list[list[str]]:
+    """Variables of the original scripts that have gone, the scripts (of a model: script/model), and the reasons."""
+    return [line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")]
+
+
 def words_for(environ: Mapping[str, str], *kinds: type) -> list[str]:
     """Return the command-line words for the variables that set options of these dataclasses."""
     parser = ArgumentParser(add_help=False)
@@ -190,23 +194,6 @@ def load_scripts() -> dict[str, Script]:
     for module in ("benchmarking", "corpora", "speaking", "train", "training"):
         import_module(f"scripts.{module}")
     return SCRIPTS
-
-
-def script(
-    own: type = GpuSettings,
-    programs: Callable[[str], Sequence[type]] = lambda model: (),
-    *,
-    models: Sequence[str] = (),
-    defaults: Mapping[str, str] | None = None,
-    model_of: Mapping[str, str] | None = None,
-) -> Callable[[Callable[[Any, Given], None]], Script]:
-    """Register a function as the script of its name; `Script` describes the arguments."""
-
-    def declare(run: Callable[[Any, Given], None]) -> Script:
-        SCRIPTS[run.__name__] = Script(run.__name__, run, own, programs, models, defaults or {}, model_of or {})
-        return SCRIPTS[run.__name__]
-
-    return declare
 
 
 def options(**values: Any) -> list[Any]:
@@ -266,9 +253,8 @@ def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
 
 
 def note(line: str) -> None:
-    """Print a line on stderr, in the first process only."""
-    if os.environ.get("RANK", "0") == "0":
-        print(line, file=sys.stderr, flush=True)
+    """Print a line on stderr."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def dry_run() -> bool:

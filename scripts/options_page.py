@@ -13,14 +13,13 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from common.cli import ArgumentParser, run
-from common.files import read_lines, read_text, write_text
-from common.options import option_of, options_of as declared_in, words_of_value
+from common.files import read_text, write_text
+from common.options import option_of, options_of as declared_in, variables_of, words_of_value
 from common.registry import available_models, get_model
-from scripts.launch import ROOT, load_scripts
+from scripts.launch import ROOT, load_scripts, removed_variables
 
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own titles of groups
-GONE = "removed"
 _MADE = re.compile(r"(<!-- made: (\w+)(?: ([^\n]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 PARSERS = {  # what a page calls a command -> module and function of its parser
     "train": ("train", "build_parser"),
@@ -209,11 +208,8 @@ def published_part(command: str) -> str:
         replacements = parser_of(command, *words).published | replacements
     configs = [get_model(name).config.ModelConfig for name in available_models()]
     architecture = {option_of(name) for config in configs for name in config.__dataclass_fields__}
-    cells: dict[tuple[str, ...], list[str]] = {}
-    for name, text in replacements.items():
-        if name.replace("_", "-") not in architecture:
-            cells.setdefault((_replacement(text),), []).append(name)
-    return _published_table("published | here", cells)
+    rows = ((name, text) for name, text in replacements.items() if name.replace("_", "-") not in architecture)
+    return _published_table("published | here", rows)
 
 
 def published_variables_part(_: str) -> str:
@@ -222,28 +218,27 @@ def published_variables_part(_: str) -> str:
     having: dict[str, dict[str, None]] = {}  # replacement -> scripts
     for name, script in sorted(load_scripts().items()):
         for _, known, _ in (one for model in script.models or ("",) for one in script.declarations(model)):
-            having.setdefault(str(known.variable), {})[f"{name}.sh"] = None
-            for other in known.published if known.variable else ():
-                if not other.startswith("-"):
-                    found.setdefault((other, str(known.variable)), {})[f"{name}.sh"] = None
-    for variable, scripts, reason in (line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")):
-        found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in scripts.split())
-    cells: dict[tuple[str, ...], list[str]] = {}  # scripts and replacement -> variables
-    for (variable, here), places in sorted(found.items()):
-        named = "" if places == having.get(here) else _code(places).replace("`all.sh`", "all")
-        cells.setdefault((named, _replacement(here)), []).append(variable)
-    return _published_table("published | scripts | here", cells)
+            variable, *others = variables_of(known)
+            having.setdefault(variable, {})[f"{name}.sh"] = None
+            for other in others:
+                found.setdefault((other, variable), {})[f"{name}.sh"] = None
+    for variable, places, reason in removed_variables():
+        found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in places.split())
+    rows = []  # all scripts that have the replacement are not named
+    for (variable, here), scripts in sorted(found.items()):
+        named = "" if scripts == having.get(here) else _code(scripts).replace("`all.sh`", "all")
+        rows.append((variable, named, here))
+    return _published_table("published | scripts | here", rows)
 
 
-def _published_table(titles: str, cells: dict[tuple[str, ...], list[str]]) -> str:
-    """A table of published names by what is here, with what has gone at its end."""
-    rows = sorted(cells.items(), key=lambda row: row[0][-1] == GONE)
-    return table(titles, ((_code(names), *here) for here, names in rows))
-
-
-def _replacement(text: str) -> str:
-    """The name that replaces a published one, or that it has gone; commands print the reason."""
-    return GONE if " " in text else f"accepted as `{text}`"
+def _published_table(titles: str, rows: Iterable[tuple[str, ...]]) -> str:
+    """A table of rows of a published name, further cells, and its replacement or why it has gone; these rows are last."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, *cells, here in rows:
+        replacement = "removed" if " " in here else f"accepted as `{here}`"  # commands print the reason
+        names.setdefault((*cells, replacement), []).append(name)
+    ordered = sorted(names.items(), key=lambda row: row[0][-1] == "removed")
+    return table(titles, ((_code(published), *cells) for cells, published in ordered))
 
 
 PARTS = {

@@ -18,7 +18,7 @@ from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts import launch
-from scripts.launch import Given, GpuSettings, cuda, dry_run, note, options, python, require, script, setting
+from scripts.launch import Given, GpuSettings, Script, cuda, dry_run, note, options, python, require, setting
 from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
 
 OUTPUT = Path("output")
@@ -130,7 +130,7 @@ class ExampleSettings(VoiceSettings):
     manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe, instead of DATASET")
 
 
-@script(ExampleSettings, inference_options, models=launch.MODELS, defaults={"": "BATCH_SIZE=32"})
+@Script(ExampleSettings, inference_options, models=launch.MODELS, defaults={"": "BATCH_SIZE=32"})
 def inference_example(own: ExampleSettings, given: Given) -> None:
     """Speak a list, or transcribe one with Jasper."""
     if own.model == "Jasper":
@@ -158,7 +158,7 @@ class EvaluateSettings(GpuSettings):
     jasper: Path | None = setting("JASPER CHECKPOINT", None, "recognizer of the words, instead of Whisper")
 
 
-@script(EvaluateSettings, lambda model: [EvaluationOptions, ComputingOptions, EmaOptions])
+@Script(EvaluateSettings, lambda model: [EvaluationOptions, ComputingOptions, EmaOptions])
 def evaluate_voice(own: EvaluateSettings, given: Given) -> None:
     """Evaluate a voice or a vocoder on a list."""
     chosen = [*cuda(own), *options(output=own.output_dir, jasper=own.jasper), *given.options]
@@ -176,7 +176,7 @@ class TranscribeSettings(EvaluateSettings):
     manifests: tuple[Path, ...] = setting("MANIFESTS", (), "lists or manifests to transcribe, instead of DATASETS")
 
 
-@script(TranscribeSettings, inference_options, models=("Jasper",), defaults={"": "BATCH_SIZE=16"})
+@Script(TranscribeSettings, inference_options, models=("Jasper",), defaults={"": "BATCH_SIZE=16"})
 def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
     """Transcribe lists with Jasper and print its error rates."""
     corpus, jasper = own.dataset_path, own.jasper or find_newest("Jasper")
@@ -191,7 +191,7 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
         launch.run_or_print([python(), launch.shipped("inference.py"), *chosen, *given.options])
 
 
-@script(VoiceSettings, lambda model: [ComputingOptions, EmaOptions])
+@Script(VoiceSettings, lambda model: [ComputingOptions, EmaOptions])
 def serve(own: VoiceSettings, given: Given) -> None:
     """Serve a voice; serve.py reads SPEECH_API_KEY, the key that clients must send, itself."""
     chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]

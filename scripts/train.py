@@ -13,7 +13,7 @@ from common.registry import get_model
 from common.training.options import RunOptions
 from scripts import launch
 from scripts.datasets.make_filelists import audio_list_name
-from scripts.launch import MODELS, Given, GpuSettings, count, options, script, setting
+from scripts.launch import MODELS, Given, GpuSettings, Script, count, options, setting
 
 LIBRISPEECH_FOLDER = Path("LibriSpeech")
 # What the original scripts set in mixed precision: the batch is what 16 GB hold.
@@ -171,7 +171,7 @@ def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list
     return ("audio_text", ["--learned-alignment", *chosen]) if learned else ("mel_dur_pitch_text", chosen)
 
 
-@script(
+@Script(
     TrainSettings,
     training_options,
     models=MODELS,

@@ -12,7 +12,7 @@ from common.files import read_lines, write_text
 from common.importing.options import SPEAKERS, name_import
 from scripts import launch, train
 from scripts.datasets.make_filelists import SPLITS, ListOptions
-from scripts.launch import Given, GpuSettings, count, cuda, options, python, script, setting
+from scripts.launch import Given, GpuSettings, Script, count, cuda, options, python, setting
 from scripts.speaking import SHIPPED, find_newest
 from scripts.train import CorpusSettings, TrainSettings, training_options
 
@@ -27,7 +27,7 @@ class FinetuneSettings(TrainSettings):
     speaker: str | None = setting("SPEAKER", None, "the new voice's name; by default NAME, or that of the folder")
 
 
-@script(
+@Script(
     FinetuneSettings,
     lambda model: training_options("FastPitch"),
     defaults={"": "NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 EMA=0.99 AMP=true GRAD_CLIP=5"},
@@ -117,7 +117,7 @@ class VocoderSettings(TrainSettings):
     input_mels_dir: Path | None = setting("INPUT_MELS_DIR FINE_TUNE_DIR", None, "mels; empty: data/mels-NAME")
 
 
-@script(
+@Script(
     VocoderSettings, lambda model: training_options("HiFi-GAN"), defaults={"": "EPOCHS=10000 FINE_TUNE_LR_FACTOR=3"}
 )
 def finetune_vocoder(own: VocoderSettings, given: Given) -> None:
@@ -139,7 +139,7 @@ class TeacherSettings(CorpusSettings):
     batch_size: int = count("BATCH_SIZE BS", 32, "utterances of a batch")
 
 
-@script(TeacherSettings, lambda model: [ComputingOptions, EmaOptions])
+@Script(TeacherSettings, lambda model: [ComputingOptions, EmaOptions])
 def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
     """Make a generator's mels of a corpus."""
     checkpoint = own.fastpitch or find_newest("FastPitch", own.trained)
