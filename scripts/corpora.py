@@ -1,7 +1,6 @@
 """Scripts that download corpora and prepare them: prepare_dataset, download_..., preprocess_librispeech."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,18 +76,27 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
         where = options(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
         run_or_print([python(), "-m", "scripts.datasets.describe_mels", *given.words, *where])
     if features != "false":
+        columns = "mel_text" if features == "mels" else "mel_dur_pitch_text"
         made = [split for split in SPLITS if given.environ.get(f"N_{split.upper()}") != "0"]  # as a dry run says it
         if not dry_run():
             made = [split for split in SPLITS if list_path(own, "audio_text", split).is_file()]
-        extracted = _extract(own, corpus, features, made, ["--extract-mels", *chosen, *cuda(own), *given.words])
+        if not made:
+            raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
+        files: list[str | Path] = ["--wav-text-filelist", *(list_path(own, "audio_text", split) for split in made)]
+        files += ["--output-meta-file", *(list_path(own, columns, split) for split in made)]
+        chosen = [*files, *options(audio_config=own.audio_config), "--extract-mels", *chosen, *cuda(own), *given.words]
+        run_or_print([python(), launch.shipped("extract_mels.py"), "--dataset-path", corpus, *chosen])
     _print_fine_tuning(own, corpus, texts)
-    if features != "false":
-        _print_next(own, *extracted)
+    language = {"LANGUAGE": own.language}  # phones, which a voice learns faster than spelling
+    if features == "mels":
+        _print_training(own, "for Tacotron 2", "train_tacotron2", **({} if own.language == "en-us" else language))
+    elif features == "true":
+        phones = _symbols_of_textgrids(own) if "--extract-durs-from-textgrids" in chosen else {}
+        _print_training(own, "", "train", **phones)
     if features != "true" and (texts.is_file() or dry_run()):
-        language = {"LANGUAGE": own.language}  # phones, which a voice learns faster than spelling
-        _print_next(own, "for a voice that finds its durations", "FastPitch", "audio_text", language)
-    columns = "audio_text" if texts.is_file() and not recordings.is_file() else "audio"  # of which it reads the first
-    _print_next(own, "for a vocoder", "HiFi-GAN", columns, {})
+        _print_training(own, "for a voice that finds its durations", "train", **language)
+    if recordings.is_file() or dry_run():
+        _print_training(own, "for a vocoder", "train_lj22khz")
 
 
 def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettings, list[str | Path]]:
@@ -115,32 +123,19 @@ def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettin
     return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
 
 
-def _extract(
-    own: PrepareSettings, corpus: Path, features: str, splits: list[str], chosen: list[str | Path]
-) -> tuple[str, str, str, dict[str, str]]:
-    """Make mel-spectrograms, and features of FastPitch; returns what `_print_next` takes."""
-    model, columns = ("Tacotron2", "mel_text") if features == "mels" else ("FastPitch", "mel_dur_pitch_text")
-    if not splits:
-        raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
-    recordings = [list_path(own, "audio_text", split) for split in splits]
-    lists = [list_path(own, columns, split) for split in splits]  # the first one's pitch statistics normalize all
-    files = ["--wav-text-filelist", *recordings, "--output-meta-file", *lists, *options(audio_config=own.audio_config)]
-    run_or_print([python(), launch.shipped("extract_mels.py"), "--dataset-path", corpus, *files, *chosen])
-    settings = {}  # by which train.sh reads the text
-    if features == "mels" and own.language != "en-us":
-        settings["LANGUAGE"] = own.language
-    if "--extract-durs-from-textgrids" in chosen:
-        settings["INPUT_TYPE"] = "phone"
-        if lists[0].is_file():
-            phones = "".join(line.split("|")[3] for line in read_lines(lists[0]))
-            settings["SYMBOL_SET"] = "arpabet" if phones.isascii() else "ipa"
-    return "for Tacotron 2" if features == "mels" else "", model, columns, settings
+def _symbols_of_textgrids(own: PrepareSettings) -> dict[str, str]:
+    """The variables by which train.sh reads the phones of TextGrids."""
+    features = list_path(own, "mel_dur_pitch_text", "train")
+    if not features.is_file():  # in a dry run
+        return {"INPUT_TYPE": "phone"}
+    phones = "".join(line.split("|")[3] for line in read_lines(features))
+    return {"INPUT_TYPE": "phone", "SYMBOL_SET": "arpabet" if phones.isascii() else "ipa"}
 
 
 def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
     """Print the command that fine-tunes the shipped voice, where a corpus of its language and mels is short."""
     settings = corpus / SETTINGS
-    is_fitting = own.language in (None, "en-us") and settings.is_file() and read_audio_config(settings) == AudioConfig()
+    is_fitting = own.language == "en-us" and settings.is_file() and read_audio_config(settings) == AudioConfig()
     if not is_fitting or not texts.is_file():
         return
     from common.importing.advice import check_recordings  # here, as it loads PyTorch
@@ -152,19 +147,16 @@ def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
         launch.print_next(what, named, "finetune_voice", corpus)
 
 
-def _print_next(own: PrepareSettings, what: str, model: str, columns: str, settings: Mapping[str, object]) -> None:
-    """Print the command that trains on the lists of those columns."""
-    training, validation = list_path(own, columns, "train"), list_path(own, columns, "val")
-    if not validation.is_file() and not dry_run():
-        validation = training
-    has_speakers = model == "FastPitch" and own.dataset_path and (own.dataset_path / SPEAKERS).is_file()
-    variables = {"NUM_SPEAKERS": "auto"} if has_speakers else {}
-    variables |= {**settings, "DATASET_PATH": own.dataset_path} | ({} if own.name == "ljs" else {"NAME": own.name})
-    variables |= {"AUDIO_CONFIG": own.audio_config} if own.audio_config else {}
-    variables |= {"TRAIN_FILELIST": training, "VAL_FILELIST": validation}
-    variables |= {"SIZE": "small"} if model == "FastPitch" and launch.number_of_gpus(own) == 0 else {}
-    script = {"FastPitch": "train", "Tacotron2": "train_tacotron2", "HiFi-GAN": "train_lj22khz"}[model]
-    launch.print_next(what, variables, script)
+def _print_training(own: PrepareSettings, what: str, script: str, **settings: object) -> None:
+    """Print the command that trains on the lists of NAME with these settings, and those that the corpus needs."""
+    is_voice, corpus = script == "train", own.dataset_path
+    settings |= {"DATASET_PATH": corpus}
+    settings |= {"NUM_SPEAKERS": "auto"} if is_voice and corpus and (corpus / SPEAKERS).is_file() else {}
+    settings |= {"NAME": own.name} if own.name != "ljs" else {}
+    settings |= {"FILELISTS": own.filelists} if own.filelists != CorpusSettings.filelists else {}
+    settings |= {"AUDIO_CONFIG": own.audio_config} if own.audio_config else {}
+    settings |= {"SIZE": "small"} if is_voice and launch.number_of_gpus(own) == 0 else {}
+    launch.print_next(what, settings, script)
 
 
 def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:

@@ -232,7 +232,7 @@ def published_variables_part(_: str) -> str:
 
 
 def _published_table(titles: str, rows: Iterable[tuple[str, ...]]) -> str:
-    """A table of rows of a published name, further cells, and its replacement or why it has gone; these rows are last."""
+    """A table of rows of a published name, further cells, and its replacement or why it has gone (last)."""
     names: dict[tuple[str, ...], list[str]] = {}
     for name, *cells, here in rows:
         replacement = "removed" if " " in here else f"accepted as `{here}`"  # commands print the reason
