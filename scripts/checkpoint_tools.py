@@ -1,7 +1,4 @@
-"""Tools for checkpoint files: inspect, convert, strip, export.
-
-python -m scripts.checkpoint_tools export output/FastPitch_checkpoint_1500.pt --format onnx -o fastpitch.onnx
-"""
+"""Tools for checkpoint files: inspect, convert, strip, export."""
 
 import json
 import sys

@@ -1,10 +1,6 @@
 """Puts trained models into ``pretrained_models/<model>/``, or a corpus into a folder, from a URL or a path.
 
-    python -m scripts.download_models hifigan --source https://example.org/g_02500000 https://example.org/config.json
-    python -m scripts.download_models corpus --source https://example.org/a.tar.bz2 -o my_voice --member metadata.csv
-
-A source is a checkpoint, an archive (zip or tar) or a folder. Interrupted downloads resume, and checksums are
-verified. No checksums of the published models were published: they are verified by opening them.
+A source is a checkpoint, an archive (zip or tar) or a folder. Published models, which have no checksums, are opened.
 """
 
 import http.client

@@ -1,10 +1,4 @@
-"""Evaluates a voice or a vocoder: speaks a list, and measures of each utterance error rates, distances, and speed.
-
-    python -m scripts.evaluate_voice FastPitch.pt HiFi-GAN.pt list.tsv --against other.pt output/third
-
-GENERATOR is a text-to-mel checkpoint, VOCODER a mel-to-sound checkpoint or the word griffin-lim; without GENERATOR the
-list's recordings are copied. A run that was stopped is resumed when it is started again.
-"""
+"""Evaluates a voice or a vocoder: speaks a list, and measures error rates, distances and speed of each utterance."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

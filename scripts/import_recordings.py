@@ -1,9 +1,4 @@
-"""Makes a corpus in LJSpeech's layout of recordings as people have them.
-
-    python -m scripts.import_recordings recordings my_voice
-
-Any sampling rate, channels and sound format; transcripts wherever they are. Run again, it resumes.
-"""
+"""Makes a corpus in LJSpeech's layout of recordings as people have them."""
 
 from collections.abc import Sequence
 from pathlib import Path

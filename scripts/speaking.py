@@ -68,22 +68,18 @@ def find_newest(model: str, folder: Path = OUTPUT) -> Path:
 
     Raises InputError if there is none.
     """
-    found = next(iter(_checkpoints_of(model, folder)), None)
-    if found is None and dry_run():
-        return folder / f"{model}_checkpoint_NEWEST.pt"
     is_named = folder != OUTPUT and get_model(model).role == "generator"
-    if is_named and (found is None or found.parent != folder):
-        raise InputError(f"no {model} checkpoint in {folder}; train one, or set another NAME")
-    found = found or SHIPPED.get(model)
-    if found is None or not found.is_file():
-        name = get_model(model).option.upper()
-        raise InputError(f"no {model} checkpoint in ./{folder} or ./pretrained_models; set {name}, or train one")
-    return found
-
-
-def _checkpoints_of(model: str, folder: Path = OUTPUT) -> list[Path]:
-    """The checkpoints of a model in a folder, the newest first, then those in ./pretrained_models."""
-    return [*_newest_first(folder.glob(f"{model}_checkpoint_*.pt")), *downloaded(model)]
+    places = f"./{folder}"
+    paths = _newest_first(folder.glob(f"{model}_checkpoint_*.pt"))
+    if not is_named:
+        paths, places = [*paths, *downloaded(model)], f"{places} or ./pretrained_models"
+    if not paths and dry_run():
+        return folder / f"{model}_checkpoint_NEWEST.pt"
+    if not is_named and model in SHIPPED:
+        paths.append(SHIPPED[model])
+    if not paths:
+        raise InputError(f"no {model} checkpoint in {places}; set {get_model(model).option.upper()}, or train one")
+    return paths[0]
 
 
 def downloaded(model: str) -> list[Path]:
@@ -113,9 +109,10 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -
         own = replace(own, **{name: str(find_newest(own.model, folder))})
     decided = own.vocoder or {word.partition("=")[0] for word in words} & {"--no-audio", "--griffin-lim-iters"}
     if own.voice and not decided:
-        for name, path in ((name, path) for model, name in VOCODERS.items() for path in _checkpoints_of(model, folder)):
-            note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
-            return replace(own, **{name: str(path)})
+        for model, name in VOCODERS.items():
+            for path in [*_newest_first(folder.glob(f"{model}_checkpoint_*.pt")), *downloaded(model)]:
+                note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
+                return replace(own, **{name: str(path)})
     return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
 
 

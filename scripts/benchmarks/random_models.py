@@ -84,17 +84,6 @@ def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *,
     write_text(folder / "val.txt", "".join(lines[:2]))
 
 
-def make_mels(folder: Path, audio: AudioConfig, count: int) -> None:
-    """Write mels of noise and their list, the same every time."""
-    torch.manual_seed(0)
-    mels = folder / "random_mels"
-    for place in range(count):
-        save_tensor(mels / f"{place}.pt", torch.randn(audio.n_mels, N_FRAMES) - 5)
-    write_json(mels / "audio.json", to_plain(audio))
-    lines = [f"{mels}/{place}.pt\t{place}.wav\n" for place in range(count)]
-    write_text(folder / "random_mels.tsv", "".join(["mel\toutput\n", *lines]))
-
-
 def save_random(path: Path, model: str, config: object, audio: AudioConfig) -> None:
     """Write a checkpoint of random weights, always the same, for inference."""
     torch.manual_seed(0)
@@ -127,7 +116,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         config, audio = training.model_config(setup.options, setup.audio, None, base=None), setup.audio
     save_random(folder / f"{model}_{args.kind or 'random'}.pt", model, config, audio)
     if model in KINDS:
-        make_mels(folder, audio, count)
+        make_corpus(folder, [N_FRAMES * audio.hop_length] * count, ["mel"], sampling_rate=audio.sampling_rate)
+        write_json(folder / "mel/audio.json", to_plain(audio))
+        lines = [f"{folder}/mel/{place}.pt\t{place}.wav\n" for place in range(count)]
+        write_text(folder / "random_mels.tsv", "".join(["mel\toutput\n", *lines]))
     elif model == "Jasper":
         lengths = draw_lengths(model, count, audio.sampling_rate)
         make_corpus(folder, lengths, ["wav", "text"], sampling_rate=audio.sampling_rate)

@@ -1,7 +1,5 @@
 """Prints what runs of train.py and inference.py measured as one table, a line for each log.
 
-    python -m scripts.benchmarks.table output/one_gpu/nvlog.json output/eight_gpus/nvlog.json
-
 Figures of a training are those of its last epoch; docs/INFERENCE.md says what those of an inference mean.
 """
 

@@ -1,7 +1,5 @@
 """Writes the settings of a corpus's mel-spectrograms, for all models that are trained on it.
 
-    python -m scripts.datasets.describe_mels -d my_voice -o my_voice/audio.json --n-mel-channels 100 --mel-fmax 12000
-
 The sampling rate is that of the first recording, and the rest what suits it, unless options of mel-spectrograms say
 otherwise; `extract_mels.py` has the same ones, and its other options are ignored.
 """

@@ -1,10 +1,4 @@
-"""Makes a corpus in LJSpeech's layout: a server with OpenAI's speech API reads a list of texts.
-
-    python -m scripts.datasets.make_corpus texts.txt -o teacher --from-server http://127.0.0.1:8080 --voice alloy
-
-Clips that are empty, silent, cut off, or far too fast or slow for their text are named and left out. Run again, the
-command keeps what is there and asks for the rest.
-"""
+"""Makes a corpus in LJSpeech's layout: a server with OpenAI's speech API reads a list of texts."""
 
 import os
 import statistics

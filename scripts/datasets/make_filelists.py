@@ -1,7 +1,5 @@
 """Splits a corpus in LJSpeech's layout into lists of recordings for training, validation and testing.
 
-    python -m scripts.datasets.make_filelists -d LJSpeech-1.1 -o filelists --name ljs --n-val 100 --n-test 500
-
 A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
 list of recordings has the first column alone, which is all that a vocoder needs. With ``speakers.txt``, the folders of
 the clips are a last column, the speakers. A former list that differs is renamed, with ``.old`` at its end.

@@ -1,9 +1,6 @@
 """A first voice in minutes: makes a corpus, trains a small FastPitch on it, speaks ten sentences and measures them.
 
-    python -m scripts.demos.quickstart
-
-eSpeak NG speaks the corpus, so the new voice can be compared with it on sentences that are not in the corpus. Run again
-after a stop, it resumes.
+eSpeak NG speaks the corpus, so the new voice can be compared with it on sentences that are not in the corpus.
 """
 
 import sys
