@@ -136,29 +136,25 @@ def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str 
 
     Raises CheckpointError if none of the files is a checkpoint of the model, and as `bring`.
     """
+    from common.checkpoints.reading import load_checkpoint  # --help needs no PyTorch
+
     model, address, file = PUBLISHED[name]
     folder = output / get_model(model).option  # where the scripts look
     if not sources and any(folder.rglob(file or "*.pt")):
         print(f"{folder} has it already")
         return
     with brought(sources or [address], folder, sha256=sha256) as fresh:
-        check_model(fresh, model=model)
+        problems = []
+        for path in sorted(path for path in fresh.rglob("[!.]*") if path.is_file()):
+            try:
+                if load_checkpoint(path).model == model:
+                    break
+            except InputError as error:
+                problems.append(str(error).replace(f"{fresh}/", ""))
+        else:
+            raise CheckpointError(f"no checkpoint of {model} in it; {'; '.join(problems)}")
         shutil.copytree(fresh, folder, dirs_exist_ok=True, copy_function=os.replace)
     print(f"{folder}: {model}")
-
-
-def check_model(folder: Path, *, model: str) -> None:
-    """Open the checkpoints below ``folder``; raises CheckpointError if none is of ``model``."""
-    from common.checkpoints.reading import load_checkpoint
-
-    problems = []
-    for path in sorted(path for path in folder.rglob("[!.]*") if path.is_file()):
-        try:
-            if load_checkpoint(path).model == model:
-                return
-        except InputError as error:
-            problems.append(str(error).replace(f"{folder}/", ""))
-    raise CheckpointError(f"no checkpoint of {model} in it; {'; '.join(problems)}")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

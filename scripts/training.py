@@ -97,16 +97,11 @@ def _evaluate_both(checkpoint: Path, tuned: Path, validation: Path, corpus: Path
         folder = tuned.parent / "evaluation" / name
         phrases = folder.with_suffix(".txt")
         if not launch.dry_run():
-            _write_phrases(phrases, validation, n_columns=2 if name == "before" else 3)
+            rows = [["output", "text", "speaker"], *(line.split("|") for line in read_lines(validation))]
+            n_columns = min(2 if name == "before" else 3, *map(len, rows))  # its speaker is new
+            write_text(phrases, "".join("|".join(row[:n_columns]) + "\n" for row in rows))
         measuring = [*options(dataset_path=corpus, output=folder), *switches]
         launch.run_or_print([python(), "-m", "scripts.evaluate_voice", voice, vocoder, phrases, *measuring])
-
-
-def _write_phrases(path: Path, filelist: Path, *, n_columns: int) -> None:
-    """Write the list of phrases of a filelist; with three columns it names the speakers, if the filelist does."""
-    rows = [["output", "text", "speaker"], *(line.split("|") for line in read_lines(filelist))]
-    n_columns = min(n_columns, *map(len, rows))
-    write_text(path, "".join("|".join(row[:n_columns]) + "\n" for row in rows))
 
 
 @dataclass(frozen=True)

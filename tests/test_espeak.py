@@ -21,7 +21,8 @@ from common.text.config import TextConfig
 from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
 from common.text.front_end import TextFrontEnd
 from common.text.ssml import Span
-from scripts.datasets.embedded_corpus import make_corpus, normalize, read_sentences
+from scripts.datasets.choose_texts import read_texts
+from scripts.datasets.embedded_corpus import make_corpus, normalize
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
 
@@ -167,4 +168,4 @@ def test_sentences_that_make_no_lists_are_refused(tmp_path):
     path = tmp_path / "sentences.txt"
     path.write_text("# no\n\n", encoding="utf-8")
     with pytest.raises(InputError, match="no texts"):
-        read_sentences(path)
+        read_texts(path)

@@ -55,17 +55,12 @@ def find_phones(texts: Mapping[str, str], *, language: str) -> dict[str, list[st
     return phones
 
 
-def find_units(phones: Sequence[str]) -> set[str | tuple[str, str]]:
-    """The phones of a text, and the pairs of phones that follow each other."""
-    return {*phones, *pairwise(phones)}
-
-
 def choose_texts(phones: Mapping[str, Sequence[str]]) -> list[str]:
     """The names of texts in an order that covers phones, pairs of phones, questions and exclamations early.
 
     The next text is the one with the most rare units for its length; a unit counts less each time it is chosen.
     """
-    units = {name: find_units(row) for name, row in phones.items()}
+    units: dict[str, set[str | tuple[str, str]]] = {name: {*row, *pairwise(row)} for name, row in phones.items()}
     chosen: Counter[str | tuple[str, str]] = Counter()
 
     def worth(name: str) -> float:

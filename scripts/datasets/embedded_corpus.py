@@ -15,16 +15,10 @@ from common.files import write_atomically, write_text
 from common.progress import progress
 from common.text.cleaners import get_cleaner
 from common.text.espeak import EspeakSpeech, Speaker
-from scripts.datasets.choose_texts import read_texts
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
 READER = Speaker(pitch=95, marked=True)
-
-
-def read_sentences(path: Path) -> list[str]:
-    """Sentences, one a line; raises as `read_texts`."""
-    return [*read_texts(path).values()]
 
 
 def normalize(text: str) -> str:

@@ -18,7 +18,8 @@ from common.evaluation.metrics import Clip, aligned
 from common.options import add_options, option, read_options
 from common.synthesis.phrases import read_phrases
 from common.synthesis.utterances import Phrase
-from scripts.datasets.embedded_corpus import READER, SENTENCES, make_corpus, normalize, read_sentences
+from scripts.datasets.choose_texts import read_texts
+from scripts.datasets.embedded_corpus import READER, SENTENCES, make_corpus, normalize
 from scripts.launch import ROOT, run_or_print
 
 EPOCHS = 20  # of 66 steps
@@ -80,7 +81,7 @@ def main(argv: list[str] | None = None) -> None:
     options: QuickstartOptions = read_options(build_parser().parse_args(argv), QuickstartOptions)
     output = options.output.resolve()
     corpus, voice, phrases = output / "corpus", output / "voice", read_phrases(options.phrases)
-    make_corpus(corpus, read_sentences(options.sentences), {"": READER}, n_validation=N_VALIDATION)
+    make_corpus(corpus, [*read_texts(options.sentences).values()], {"": READER}, n_validation=N_VALIDATION)
     features = [corpus / "train_features.txt", corpus / "val_features.txt"]
     lists = ["--wav-text-filelist", corpus / "train.txt", corpus / "val.txt", "--output-meta-file", *features]
     made = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char"]
