@@ -30,7 +30,7 @@ _TOOLS = "scripts.checkpoint_tools"
 COMMANDS = {
     "speak": Command("speak a text or a list of phrases", "inference", "speak"),
     "serve": Command("serve a voice over HTTP, with the studio", "serve"),
-    "voices": Command("list voices, their languages and speakers", "scripts.voices"),
+    "voices": Command("list voices, their languages and speakers", _TOOLS, "voices", "voices_parser"),
     "transcribe": Command("transcribe recordings", "inference", "transcribe", "build_recognition_parser"),
     "import": Command("make a corpus of recordings as they are", "scripts.import_recordings"),
     "prepare": Command("split a corpus into lists, and extract features", "prepare_dataset", ""),
