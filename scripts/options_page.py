@@ -21,21 +21,21 @@ from scripts.launch import ROOT, load_scripts, removed_variables
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own titles of groups
 _MADE = re.compile(r"(<!-- made: (\w+)(?: ([^\n]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
-PARSERS = {  # what a page calls a command -> module and function of its parser
-    "train": ("train", "build_parser"),
-    "inference": ("inference", "build_parser"),
-    "inference --jasper CHECKPOINT": ("inference", "build_recognition_parser"),
-    "serve": ("serve", "build_parser"),
-    "extract_mels": ("extract_mels", "build_parser"),
-    "extract_mels --checkpoint CHECKPOINT": ("extract_mels", "teacher_forcing_parser"),
-    "scripts.import_recordings": ("scripts.import_recordings", "build_parser"),
-    "scripts.evaluate_voice": ("scripts.evaluate_voice", "build_parser"),
-    "scripts.demos.quickstart": ("scripts.demos.quickstart", "build_parser"),
+PARSERS = {  # what the pages call a command -> module and function of its parser
+    "train.py": ("train", "build_parser"),
+    "inference.py": ("inference", "build_parser"),
+    "inference.py --jasper": ("inference", "build_recognition_parser"),
+    "serve.py": ("serve", "build_parser"),
+    "extract_mels.py": ("extract_mels", "build_parser"),
+    "extract_mels.py --checkpoint": ("extract_mels", "teacher_forcing_parser"),
+    "import_recordings.sh": ("scripts.import_recordings", "build_parser"),
+    "evaluate_voice.sh": ("scripts.evaluate_voice", "build_parser"),
+    "quickstart.sh": ("scripts.demos.quickstart", "build_parser"),
 }
 
 
 def parser_of(command: str, *words: str) -> ArgumentParser:
-    """The parser of a command; of train that of a model, or of the first."""
+    """The parser of a command; of train.py that of a model, or of the first."""
     module, function = PARSERS[command]
     return getattr(import_module(module), function)(*words)
 
@@ -44,8 +44,7 @@ class Option(NamedTuple):
     """An option as the page shows it."""
 
     names: tuple[str, ...]
-    values: str  # placeholder for its values, if declared
-    variable: str
+    cell: str  # names, placeholder for its values, and variable
     default: str
     meaning: str
     group: str
@@ -69,11 +68,12 @@ def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str
         text, default = text[: bracketed.start()], "" if bracketed[1] == "None" else f"`{bracketed[1]}`"
     if action.choices:
         text += f"{': ' if text else ''}{', '.join(f'`{choice}`' for choice in action.choices)}"
-    values = " ".join([action.metavar] if isinstance(action.metavar, str) else action.metavar or ())
-    values = f" {values}" if values and action.option_strings else ""
-    variable = getattr(getattr(action, "declared", None), "variable", None)
     names = tuple(action.option_strings) or (action.dest.upper(),)
-    return Option(names, values, f"`{variable}`" if variable else "", default, _escape(text), group)
+    values = [action.metavar] if isinstance(action.metavar, str) else action.metavar or ()
+    cell = " ".join([_code(names), *(values if action.option_strings else ())])
+    if variable := getattr(getattr(action, "declared", None), "variable", None):
+        cell += f", `{variable}`"
+    return Option(names, cell, default, _escape(text), group)
 
 
 def _default(value: Any) -> str:
@@ -103,8 +103,8 @@ def _code(names: Iterable[str]) -> str:
 @cache
 def merged_options() -> dict[Option, dict[str, str]]:
     """Each option once, in the group of its last user, and its defaults by user: a command, or a model of train.py."""
-    parsers = {model: parser_of("train", model) for model in available_models()}
-    parsers |= {command: parser_of(command) for command in PARSERS if command != "train"}
+    parsers = {model: parser_of("train.py", model) for model in available_models()}
+    parsers |= {command: parser_of(command) for command in PARSERS if command != "train.py"}
     defaults: dict[Option, dict[str, str]] = {}
     groups: dict[Option, str] = {}
     for user, parser in parsers.items():
@@ -134,27 +134,18 @@ def _commands(users: Iterable[str]) -> list[str]:
     """The commands of these users: train.py once, with the models unless it's all of them."""
     models = [user for user in users if user in available_models()]
     train = "train.py" if len(models) == len(available_models()) else f"train.py -m {', '.join(models)}"
-    return [train] * bool(models) + [_program(user) for user in users if user not in models]
-
-
-def _program(user: str) -> str:
-    """The file that starts a command; a model stands for itself."""
-    if user in available_models():
-        return user
-    name, *arguments = user.rpartition("scripts.")[2].removeprefix("demos.").split()
-    return " ".join([f"{name}.{'sh' if user.startswith('scripts.') else 'py'}", *arguments[:1]])
+    return [train] * bool(models) + [user for user in users if user not in models]
 
 
 def _row(option: Option, defaults: dict[str, str]) -> tuple[str, str, str]:
     """Cells of an option: the default of most users stands alone, and others name their users."""
     by_default: dict[str, list[str]] = {}
     for user, default in defaults.items():
-        by_default.setdefault(default, []).append(_program(user))
+        by_default.setdefault(default, []).append(user)
     usual = max(by_default, key=lambda default: len(by_default[default]))
     parts = [usual] if len(by_default[usual]) * 2 > len(defaults) else []
     parts += [f"{', '.join(users)} {one or 'none'}" for one, users in by_default.items() if [one] != parts[:1]]
-    names = _code(option.names) + option.values + (f", {option.variable}" if option.variable else "")
-    return names, "; ".join(filter(None, parts)), option.meaning
+    return option.cell, "; ".join(filter(None, parts)), option.meaning
 
 
 def shared_part(_: str) -> str:
@@ -204,7 +195,7 @@ def settings_part(_: str) -> str:
 def published_part(command: str) -> str:
     """A row for the published options that each of ours replaces, and one for those that have gone."""
     replacements: dict[str, str] = {}
-    for words in [(model,) for model in available_models()] if command == "train" else [()]:
+    for words in [(model,) for model in available_models()] if command == "train.py" else [()]:
         replacements = parser_of(command, *words).published | replacements
     configs = [get_model(name).config.ModelConfig for name in available_models()]
     architecture = {option_of(name) for config in configs for name in config.__dataclass_fields__}
