@@ -7,10 +7,10 @@ from pathlib import Path
 
 from common.errors import OptionError
 from common.options import read_switch
-from scripts import launch, train
-from scripts.launch import MODELS, Given, GpuSettings, Script, count, cuda, options, python, setting
+from scripts import launch, training
+from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, MODELS, Given, GpuSettings, Script, count, options, setting
 from scripts.speaking import VoiceSettings, find_newest, find_voice, inference_options
-from scripts.train import DATASET_PATH, TrainSettings, training_options
+from scripts.training import TrainSettings, training_options
 
 _SIZES = "BS_SEQUENCE BS BATCH_SIZE BATCH_SIZE_SEQ"
 _SUBJECTS = ("train", "updates", "inference", "voices", "gpu")
@@ -31,7 +31,7 @@ class InferenceSettings(VoiceSettings):
     mixed: str = setting("AMP", "false", "mixed precision: true, false, or both")
     durations: tuple[float, ...] = setting("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of Jasper's recordings", above=0)
     iterations: int = count("ITERATIONS NUM_STEPS", 500, "batches of Jasper that are measured, about")
-    dataset_path: Path = setting(DATASET_PATH, train.LIBRISPEECH_FOLDER, "folder of LibriSpeech")
+    dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech")
     manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe; empty: dev-clean")
 
 
@@ -47,11 +47,11 @@ class InferenceSettings(VoiceSettings):
 )
 def inference_benchmark(own: InferenceSettings, given: Given) -> None:
     """Measure latency and throughput of a model by batch size and precision."""
-    gpu, logs = cuda(own), []
+    gpu, logs = launch.cuda(own), []
     chosen = ["--warmup-steps", "16", "--cudnn-benchmark"] if gpu else ["--warmup-steps", "2"]
     if own.model == "Jasper":
         jasper = own.jasper or find_newest("Jasper")
-        manifest = own.manifest or train.librispeech_manifest(own.dataset_path, "dev-clean")
+        manifest = own.manifest or launch.librispeech_manifest(own.dataset_path, "dev-clean")
         chosen += options(jasper=jasper, input=manifest, dataset_path=own.dataset_path, iterations=own.iterations)
     else:
         own = find_voice(own, given.options, phrases=own.phrases)
@@ -66,10 +66,10 @@ def inference_benchmark(own: InferenceSettings, given: Given) -> None:
         if seconds is not None:
             words += options(max_duration=f"{seconds:g}", max_utterances=size * own.iterations)
         words = [*chosen, *words, *given.passed, *gpu, *given.words]
-        launch.run_or_print([python(), launch.shipped("inference.py"), *words])
+        launch.run_or_print([*launch.program("inference.py"), *words])
         logs.append(str(log))
     if not launch.dry_run():
-        launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
+        launch.run_or_print([*launch.program("scripts.benchmarks.table"), *logs])
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class BenchmarkSettings(TrainSettings):
         "": "MINUTES_PER_CHECKPOINT=0",
         "Jasper": "EMA=0 EPOCHS=2 OUTPUT_DIR=output/train_benchmark_jasper BS_SEQUENCE=32 SEED=0 CUDNN_BENCHMARK=true "
         "MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml",
-        **{model: train.train.defaults[model] for model in ("FastPitch", "Tacotron2")},
+        **{model: training.train.defaults[model] for model in ("FastPitch", "Tacotron2")},
     },
 )
 def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
@@ -106,8 +106,8 @@ def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
     if own.num_gpus == "auto" and own.model == "Jasper":
         numbers = [number for number in (1, 4, 8) if number <= numbers[0]] or [0]
     if own.model == "Jasper" and not own.train_manifests:
-        corpus = own.dataset_path or train.LIBRISPEECH_FOLDER
-        manifest = train.librispeech_manifest(corpus, "train-clean-100")
+        corpus = own.dataset_path or LIBRISPEECH_FOLDER
+        manifest = launch.librispeech_manifest(corpus, "train-clean-100")
         launch.require(manifest, "no such manifest; see scripts/preprocess_librispeech.sh")
         own = replace(own, train_manifests=(manifest,))
     never = own.epochs + 1  # nothing but training takes time
@@ -120,11 +120,11 @@ def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
         if not launch.dry_run():
             shutil.rmtree(output, ignore_errors=True)  # figures of an earlier run
         run = replace(own, bs=size, num_gpus=str(gpus), accumulation=accumulation, output_dir=output)
-        launch.run_or_print(train.command(run, given, *chosen, *["--amp"] * mixed))
+        launch.run_or_print(training.command(run, given, *chosen, *["--amp"] * mixed))
         for checkpoint in output.glob("*.pt"):
             checkpoint.unlink()
         logs.append(output / "nvlog.json")
-    launch.run_or_print([python(), "-m", "scripts.benchmarks.table", *logs])
+    launch.run_or_print([*launch.program("scripts.benchmarks.table"), *logs])
 
 
 @Script()
@@ -138,5 +138,6 @@ def benchmark(own: GpuSettings, given: Given) -> None:
         return
     program = ["bash", launch.ROOT / "scripts/benchmarks/gpu.sh"]
     if what != "gpu":
-        program = [python(), "-m", f"scripts.benchmarks.{what}", *(cuda(own) if what == "updates" else [])]
+        program = launch.program(f"scripts.benchmarks.{what}")
+        program += launch.cuda(own) if what == "updates" else []
     launch.exec_or_print([*program, *words])

@@ -11,23 +11,11 @@ from common.files import read_lines
 from common.importing.options import SPEAKERS, import_command
 from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
-from scripts import launch, train
+from scripts import launch
 from scripts.datasets.make_filelists import SPLITS, ListOptions
-from scripts.launch import (
-    Given,
-    GpuSettings,
-    Script,
-    count,
-    cuda,
-    dry_run,
-    note,
-    options,
-    python,
-    run_or_print,
-    setting,
-)
+from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings, Script, count, options, setting
 from scripts.speaking import downloaded
-from scripts.train import DATASET_PATH, CorpusSettings, list_path
+from scripts.training import CorpusSettings, find_ljspeech, list_path
 
 _LITTLE_SPEECH = 1800  # s, of which a fine-tuned voice learns more than one from scratch
 # Name -> address and SHA-256 of an archive.
@@ -56,36 +44,34 @@ class PrepareSettings(CorpusSettings):
 @Script(PrepareSettings, lambda model: [ListOptions])
 def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     """Split a corpus into lists, and extract its features."""
-    corpus = launch.require(
-        own.dataset_path or train.find_ljspeech(), "no such folder; run scripts/download_dataset.sh"
-    )
+    corpus = launch.require(own.dataset_path or find_ljspeech(), "no such folder; run scripts/download_dataset.sh")
     own, features, chosen = replace(own, dataset_path=corpus), own.features, options()
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
-    is_read = (corpus / "metadata.csv").is_file() or dry_run()
+    is_read = (corpus / "metadata.csv").is_file() or launch.dry_run()
     if not is_read and not texts.is_file() and features in ("auto", "false"):
         other = f"for a vocoder; transcripts of other forms: {import_command(corpus)}"
-        note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made, {other}")
+        launch.note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made, {other}")
         features = "false"
     if features in ("auto", "true"):
         own, chosen = _choose_durations(own, corpus)
         features = "true" if chosen else "mels"
     if is_read or not texts.is_file():  # lists of texts that someone else made are kept
         lists = options(dataset_path=corpus, output=own.filelists, name=own.name)
-        run_or_print([python(), "-m", "scripts.datasets.make_filelists", *lists, *given.passed])
+        launch.run_or_print([*launch.program("scripts.datasets.make_filelists"), *lists, *given.passed])
     if not (settings := own.audio_config or corpus / SETTINGS).is_file():
         where = options(dataset_path=corpus, output=settings, like=own.tacotron2_checkpoint)
-        run_or_print([python(), "-m", "scripts.datasets.describe_mels", *given.words, *where])
+        launch.run_or_print([*launch.program("scripts.datasets.describe_mels"), *given.words, *where])
     if features != "false":
         columns = "mel_text" if features == "mels" else "mel_dur_pitch_text"
         made = [split for split in SPLITS if given.environ.get(f"N_{split.upper()}") != "0"]  # as a dry run says it
-        if not dry_run():
+        if not launch.dry_run():
             made = [split for split in SPLITS if list_path(own, "audio_text", split).is_file()]
         if not made:
             raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
         files: list[str | Path] = ["--wav-text-filelist", *(list_path(own, "audio_text", split) for split in made)]
         files += ["--output-meta-file", *(list_path(own, columns, split) for split in made)]
-        chosen = [*files, *options(audio_config=own.audio_config), "--extract-mels", *chosen, *cuda(own), *given.words]
-        run_or_print([python(), launch.shipped("extract_mels.py"), "--dataset-path", corpus, *chosen])
+        files += [*options(audio_config=own.audio_config), "--extract-mels", *chosen, *launch.cuda(own)]
+        launch.run_or_print([*launch.program("extract_mels.py"), "--dataset-path", corpus, *files, *given.words])
     _print_fine_tuning(own, corpus, texts)
     language = {"LANGUAGE": own.language}  # phones, which a voice learns faster than spelling
     if features == "mels":
@@ -93,9 +79,9 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     elif features == "true":
         phones = _symbols_of_textgrids(own) if "--extract-durs-from-textgrids" in chosen else {}
         _print_training(own, "", "train", **phones)
-    if features != "true" and (texts.is_file() or dry_run()):
+    if features != "true" and (texts.is_file() or launch.dry_run()):
         _print_training(own, "for a voice that finds its durations", "train", **language)
-    if recordings.is_file() or dry_run():
+    if recordings.is_file() or launch.dry_run():
         _print_training(own, "for a vocoder", "train_lj22khz")
 
 
@@ -112,12 +98,12 @@ def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettin
         # It reads English letters.
         tacotron2 = next(iter(downloaded("Tacotron2")), None) if own.language == "en-us" else None
         if tacotron2:
-            note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
+            launch.note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
         elif not stored:
             missing = f"no durations: put TextGrids into {corpus}/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
             if own.features == "true":
                 raise InputError(missing)
-            note(f"note: {missing}; without them FastPitch learns its alignment (1.1), and a vocoder needs none")
+            launch.note(f"note: {missing}; without them FastPitch learns its alignment (1.1), and a vocoder needs none")
             return own, []
     teacher = ["--extract-durations", "--tacotron2-checkpoint", tacotron2] if tacotron2 else []
     return replace(own, tacotron2_checkpoint=tacotron2), [*pitch, *teacher]
@@ -165,7 +151,7 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
         print(f"{folder} exists already")
         return
     chosen = options(source=source, output=folder, member=member, sha256=checksum)
-    run_or_print([python(), "-m", "scripts.download_models", "corpus", *chosen])
+    launch.run_or_print([*launch.program("scripts.download_models"), "corpus", *chosen])
 
 
 @dataclass(frozen=True)
@@ -181,7 +167,7 @@ class ArchiveSettings:
 @Script(ArchiveSettings)
 def download_dataset(own: ArchiveSettings, given: Given) -> None:
     """Download LJSpeech, or another corpus in its layout."""
-    corpus = own.dataset_path or train.find_ljspeech()
+    corpus = own.dataset_path or find_ljspeech()
     checksum = own.checksum or (None if given.environ.get("DATASET_SHA256") == "" else _ARCHIVES["LJSpeech-1.1"][1])
     _download(own.archive, corpus, "metadata.csv", checksum)
     named = {} if corpus == Path("LJSpeech-1.1") else {"DATASET_PATH": corpus}
@@ -193,7 +179,7 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
 class LibriSpeechSettings:
     """LibriSpeech's subsets."""
 
-    dataset_path: Path = setting(DATASET_PATH, train.LIBRISPEECH_FOLDER, "folder of LibriSpeech")
+    dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech")
     subsets: tuple[str, ...] = setting("SUBSETS", (), "of LibriSpeech; empty: all", choices=LIBRISPEECH)
     source: str = setting("LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of archives")
     verify: bool = setting("VERIFY", True, "false: checksums do not matter")
@@ -208,7 +194,7 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     for subset in own.subsets or LIBRISPEECH:
         checksum = _ARCHIVES[subset][1] if own.verify else None
         _download(f"{own.source}/{subset}.tar.gz", own.dataset_path / subset, subset, checksum)
-    named = {} if own.dataset_path == train.LIBRISPEECH_FOLDER else {"DATASET_PATH": own.dataset_path}
+    named = {} if own.dataset_path == LIBRISPEECH_FOLDER else {"DATASET_PATH": own.dataset_path}
     launch.print_next("", named, "preprocess_librispeech")
 
 
@@ -224,4 +210,4 @@ def preprocess_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     chosen = [own.dataset_path, *options(n_workers=own.n_workers)]
     chosen += ["--subsets", *own.subsets] if own.subsets else []
     chosen += ["--speeds", *own.speeds] if own.speeds else []
-    launch.exec_or_print([python(), "-m", "scripts.datasets.preprocess_librispeech", *chosen, *given.words])
+    launch.exec_or_print([*launch.program("scripts.datasets.preprocess_librispeech"), *chosen, *given.words])

@@ -36,9 +36,9 @@ ROOT = Path(__file__).resolve().parents[1]
 MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
 # Utterances, or a vocoder's segments, in an update of the published runs, where all have the same number.
 GLOBAL_BATCHES = {"FastPitch": 256, "HiFi-GAN": 128, "Harmonic": 8}
-# How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
-_TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
 _OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # values of LANGUAGE that are no tags of eSpeak NG: en_US:en, C.UTF-8
+LIBRISPEECH_FOLDER = Path("LibriSpeech")
+DATASET_PATH = "DATASET_PATH DATASET_DIR DATA_DIR"
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
 
 
@@ -191,7 +191,7 @@ SCRIPTS: dict[str, Script] = {}  # those that `script` declares
 
 def load_scripts() -> dict[str, Script]:
     """All scripts, by name."""
-    for module in ("benchmarking", "corpora", "speaking", "train", "training"):
+    for module in ("benchmarking", "corpora", "speaking", "training"):
         import_module(f"scripts.{module}")
     return SCRIPTS
 
@@ -229,29 +229,6 @@ def count_gpus() -> int:
     return there if visible is None else min(there, len(visible.split(",")))
 
 
-def launcher(own: Any, n_gpus: int) -> tuple[list[str], int]:
-    """The words that start a program in as many processes as a training asks for, and their number.
-
-    Raises InputError if PyTorch sees fewer GPUs, and OptionError if the first of several machines is not named.
-    """
-    processes, words = max(n_gpus, 1), [python()]
-    if n_gpus > 1 and not dry_run():
-        import torch  # here, as it takes seconds to load
-
-        if (found := torch.cuda.device_count()) < n_gpus:  # torchrun would show a traceback of each process
-            raise InputError(f"NUM_GPUS={n_gpus}, but PyTorch sees {found} GPUs here; NUM_GPUS=0 is for the CPU")
-    if own.nnodes > 1:
-        if own.master_addr is None:
-            raise OptionError(f"NNODES={own.nnodes} needs MASTER_ADDR, the host name of the first machine")
-        address = f"{own.master_addr}:{own.port or 29500}"
-        where = ["--rdzv-backend", "c10d", "--rdzv-id", own.run_id or own.model.lower(), "--rdzv-endpoint", address]
-        words += [*_TORCHRUN, "--nnodes", str(own.nnodes), "--nproc-per-node", str(processes), *where]
-    elif processes > 1:
-        where = ["--standalone"] if own.port is None else ["--master-port", str(own.port)]  # else it finds a free port
-        words += [*_TORCHRUN, "--nproc-per-node", str(processes), *where]
-    return words, processes * own.nnodes
-
-
 def note(line: str) -> None:
     """Print a line on stderr."""
     print(line, file=sys.stderr, flush=True)
@@ -262,14 +239,20 @@ def dry_run() -> bool:
     return read_switch("DRY_RUN", os.environ.get("DRY_RUN") or "0")
 
 
-def python() -> str:
-    """The Python interpreter of the commands."""
-    return os.environ.get("PYTHON") or sys.executable
-
-
 def shipped(path: str) -> Path:
     """Return a file of the toolkit, relative if the current folder has it."""
     return Path(path) if Path.cwd() == ROOT or Path(path).exists() else ROOT / path
+
+
+def librispeech_manifest(corpus: Path, subset: str) -> Path:
+    """The manifest that scripts/preprocess_librispeech.sh writes of a subset of LibriSpeech."""
+    return corpus / f"librispeech-{subset}-wav.json"
+
+
+def program(name: str) -> list[str | Path]:
+    """The words that start a program of the toolkit, such as inference.py or scripts.download_models."""
+    python = os.environ.get("PYTHON") or sys.executable
+    return [python, shipped(name)] if name.endswith(".py") else [python, "-m", name]
 
 
 def require(path: Path, message: str) -> Path:

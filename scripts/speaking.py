@@ -18,8 +18,7 @@ from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts import launch
-from scripts.launch import Given, GpuSettings, Script, cuda, dry_run, note, options, python, require, setting
-from scripts.train import DATASET_PATH, LIBRISPEECH_FOLDER, librispeech_manifest
+from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings, Script, cuda, options, setting
 
 OUTPUT = Path("output")
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
@@ -73,7 +72,7 @@ def find_newest(model: str, folder: Path = OUTPUT) -> Path:
     paths = _newest_first(folder.glob(f"{model}_checkpoint_*.pt"))
     if not is_named:
         paths, places = [*paths, *downloaded(model)], f"{places} or ./pretrained_models"
-    if not paths and dry_run():
+    if not paths and launch.dry_run():
         return folder / f"{model}_checkpoint_NEWEST.pt"
     if not is_named and model in SHIPPED:
         paths.append(SHIPPED[model])
@@ -111,7 +110,7 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -
     if own.voice and not decided:
         for model, name in VOCODERS.items():
             for path in [*_newest_first(folder.glob(f"{model}_checkpoint_*.pt")), *downloaded(model)]:
-                note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
+                launch.note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
                 return replace(own, **{name: str(path)})
     return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
 
@@ -132,7 +131,7 @@ def inference_example(own: ExampleSettings, given: Given) -> None:
     """Speak a list, or transcribe one with Jasper."""
     if own.model == "Jasper":
         corpus = own.dataset_path or LIBRISPEECH_FOLDER
-        manifest = own.manifest or librispeech_manifest(corpus, own.dataset)
+        manifest = own.manifest or launch.librispeech_manifest(corpus, own.dataset)
         transcripts = (own.output_dir or Path("output/transcripts")) / "transcripts.json"
         jasper = own.jasper or find_newest("Jasper")
         chosen = options(jasper=jasper, input=manifest, dataset_path=corpus, output=transcripts)
@@ -143,7 +142,7 @@ def inference_example(own: ExampleSettings, given: Given) -> None:
         chosen = [*options(input=own.phrases, output=output, dataset_path=own.dataset_path), *own.words]
         if own.waveglow or own.hifigan:
             chosen += options(denoising_strength=0.01 if own.waveglow else 0.005)
-    command = [python(), launch.shipped("inference.py"), *chosen, *given.passed, *cuda(own), *given.words]
+    command = [*launch.program("inference.py"), *chosen, *given.passed, *cuda(own), *given.words]
     launch.exec_or_print(command)
 
 
@@ -159,7 +158,7 @@ class EvaluateSettings(GpuSettings):
 def evaluate_voice(own: EvaluateSettings, given: Given) -> None:
     """Evaluate a voice or a vocoder on a list."""
     chosen = [*cuda(own), *options(output=own.output_dir, jasper=own.jasper), *given.options]
-    launch.exec_or_print([python(), "-m", "scripts.evaluate_voice", *chosen])
+    launch.exec_or_print([*launch.program("scripts.evaluate_voice"), *chosen])
 
 
 @dataclass(frozen=True)
@@ -177,19 +176,19 @@ class TranscribeSettings(EvaluateSettings):
 def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
     """Transcribe lists with Jasper and print its error rates."""
     corpus, jasper = own.dataset_path, own.jasper or find_newest("Jasper")
-    manifests = own.manifests or [librispeech_manifest(corpus, subset) for subset in own.datasets]
+    manifests = own.manifests or [launch.librispeech_manifest(corpus, subset) for subset in own.datasets]
     if len({manifest.stem for manifest in manifests}) < len(manifests):
         raise OptionError("MANIFESTS: transcripts of lists of one name would replace each other; rename one")
     for manifest in manifests:
-        require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
+        launch.require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)
         output = own.output_dir / f"{manifest.stem}.json"
         chosen = [*options(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
-        launch.run_or_print([python(), launch.shipped("inference.py"), *chosen, *given.options])
+        launch.run_or_print([*launch.program("inference.py"), *chosen, *given.options])
 
 
 @Script(VoiceSettings, lambda model: [ComputingOptions, EmaOptions])
 def serve(own: VoiceSettings, given: Given) -> None:
     """Serve a voice; serve.py reads SPEECH_API_KEY, the key that clients must send, itself."""
     chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]
-    launch.exec_or_print([python(), launch.shipped("serve.py"), *chosen, *given.options])
+    launch.exec_or_print([*launch.program("serve.py"), *chosen, *given.options])

@@ -105,7 +105,7 @@ def run_tiny(command: str, project: Project, own: str) -> None:
         return
     environment = environment_of(**variables, **file.fixed) | {"NUM_GPUS": "0", "OMP_NUM_THREADS": "1"}
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("launch.run_or_print", "launch.exec_or_print", "corpora.run_or_print"):
+        for name in ("launch.run_or_print", "launch.exec_or_print"):
             patch.setattr(f"scripts.{name}", run)
         for name, value in environment.items():
             patch.setenv(name, value)
