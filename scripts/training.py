@@ -16,7 +16,7 @@ from common.importing.options import SPEAKERS, name_import
 from common.registry import get_model
 from common.training.options import RunOptions
 from scripts import launch
-from scripts.datasets.make_filelists import SPLITS, ListOptions, audio_list_name
+from scripts.datasets.make_filelists import SPLITS, ListOptions, list_name
 from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, MODELS, Given, GpuSettings, Script, count, options, setting
 from scripts.speaking import SHIPPED, find_newest
 
@@ -166,9 +166,7 @@ def value_of(words: Sequence[str], name: str) -> str:
 
 def list_path(own: CorpusSettings, columns: str, split: str) -> Path:
     """The list that scripts/prepare_dataset.sh makes of a split, by its columns."""
-    if columns.endswith("_text"):
-        return own.filelists / f"{own.name}_{columns}_{split}_filelist.txt"
-    return own.filelists / audio_list_name(own.name, split)
+    return own.filelists / list_name(own.name, columns, split)
 
 
 def find_ljspeech() -> Path:
@@ -234,7 +232,7 @@ def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     output = own.output_dir or Path("output", name or speaker)
     training, validation = own.train_filelist, own.val_filelist or own.train_filelist
     if training is None:
-        training, validation = (output / f"filelists/{speaker}_audio_text_{split}_filelist.txt" for split in SPLITS[:2])
+        training, validation = (output / "filelists" / list_name(speaker, "audio_text", split) for split in SPLITS[:2])
         _list_clips(corpus, speaker, own, given, training.parent)
     n_clips = len(read_lines(training)) if training.is_file() else 64  # in a dry run
     batch = own.bs or min(8, n_clips)

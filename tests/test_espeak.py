@@ -22,7 +22,7 @@ from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
 from common.text.front_end import TextFrontEnd
 from common.text.ssml import Span
 from scripts.datasets.choose_texts import read_texts
-from scripts.datasets.embedded_corpus import make_corpus, normalize
+from scripts.demos.quickstart import make_corpus, normalize
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
 

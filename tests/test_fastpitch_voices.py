@@ -23,7 +23,7 @@ from fastpitch.config import ModelConfig
 from fastpitch.data_function import speaker_names
 from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
-from scripts.datasets.embedded_corpus import make_corpus
+from scripts.demos.quickstart import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 

@@ -17,7 +17,7 @@ from common.errors import InputError
 from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
-from scripts.datasets.embedded_corpus import write_clip
+from scripts.demos.quickstart import write_clip
 
 ENGLISH = TextConfig(cleaners=("english_cleaners_v3",))
 GERMAN = TextConfig("phone", "espeak", (), g2p="espeak", g2p_language="de")

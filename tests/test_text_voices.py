@@ -16,7 +16,7 @@ from common.errors import InputError
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.torch_file import load_tensor
-from scripts.datasets.embedded_corpus import make_corpus, normalize
+from scripts.demos.quickstart import make_corpus, normalize
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 

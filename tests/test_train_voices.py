@@ -8,7 +8,7 @@ from tiny_harmonic import save_harmonic
 from tiny_voice import SMALL, save_voice
 
 from common.config import AudioConfig
-from scripts.datasets.embedded_corpus import READER, make_corpus
+from scripts.demos.quickstart import READER, make_corpus
 from speech_toolkit import load_voice
 
 SCRIPT = "scripts/train_voices.sh"

@@ -97,8 +97,10 @@ def _rename(path: Path) -> None:
     print(f"note: {path} was another list, which is now {path.name}.old")
 
 
-def audio_list_name(name: str, split: str) -> str:
-    """File name of a list of recordings; LJSpeech's training list keeps the name that it is known by."""
+def list_name(name: str, columns: str, split: str) -> str:
+    """File name of a list; LJSpeech's training list of recordings keeps the name that it is known by."""
+    if columns.endswith("_text"):
+        return f"{name}_{columns}_{split}_filelist.txt"
     return "ljs_audio_train_v3.txt" if (name, split) == ("ljs", "train") else f"{name}_audio_{split}.txt"
 
 
@@ -156,14 +158,14 @@ def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: d
             long = long_clips(lengths)
             raise InputError(f"{error}{long and f'; {long}: {import_command(options.dataset_path)}'}") from error
     for split, names in splits.items():
-        lists = {audio_list_name(options.name, split): [recordings[clip] for clip in names]}
+        lists = {list_name(options.name, "audio", split): [recordings[clip] for clip in names]}
         if transcripts is not None:
-            columns = ((recordings[clip], transcripts[clip], speakers.get(clip, options.speaker)) for clip in names)
-            lines = ["|".join(filter(None, row)) for row in columns]
-            lists[f"{options.name}_audio_text_{split}_filelist.txt"] = lines
+            rows = ((recordings[clip], transcripts[clip], speakers.get(clip, options.speaker)) for clip in names)
+            lines = ["|".join(filter(None, row)) for row in rows]
+            lists[list_name(options.name, "audio_text", split)] = lines
         replaced = [name for name, lines in lists.items() if write_list(options.output / name, lines)]
-        for features in ("mel_dur_pitch", "mel") if any("_text_" in name for name in replaced) else ():
-            path = options.output / f"{options.name}_{features}_text_{split}_filelist.txt"
+        for columns in ("mel_dur_pitch_text", "mel_text") if any("_text_" in name for name in replaced) else ():
+            path = options.output / list_name(options.name, columns, split)
             if path.is_file():  # of former transcripts, or clips
                 _rename(path)
     if long := long_clips(lengths):
