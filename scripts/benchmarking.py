@@ -1,4 +1,4 @@
-"""Scripts that measure: inference_benchmark.sh, train_benchmark.sh, and benchmark.sh, which starts these and others."""
+"""Scripts that measure speed: inference_benchmark, train_benchmark, and benchmark, which starts these and others."""
 
 import itertools
 import shutil
@@ -17,13 +17,13 @@ _SUBJECTS = ("train", "updates", "inference", "voices", "gpu")
 
 
 def _mixed(words: str) -> list[bool]:
-    """Whether each run is in mixed precision."""
+    """Return for each run whether it's in mixed precision."""
     return [False, True] if words == "both" else [read_switch("AMP", word) for word in words.split()]
 
 
 @dataclass(frozen=True)
 class InferenceSettings(VoiceSettings):
-    """What is measured of inference."""
+    """How inference is measured."""
 
     phrases: Path = setting("PHRASES FILELIST", launch.shipped("phrases/benchmark_8_128.tsv"), "list to speak")
     output_dir: Path = setting("OUTPUT_DIR", Path("output/benchmark_inference"), "folder for the logs")
@@ -56,7 +56,7 @@ def inference_benchmark(own: InferenceSettings, given: Given) -> None:
     else:
         own = find_voice(own, given.options, phrases=own.phrases)
         chosen += [*options(input=own.phrases), *own.words]
-        chosen += ["--benchmark"] if own.vocoder else []  # also times the first sound
+        chosen += ["--benchmark"] if own.vocoder else []  # which also times the first sound
     durations = own.durations if own.model == "Jasper" else (None,)
     for seconds, mixed, size in itertools.product(durations, _mixed(own.mixed), own.sizes):
         log = own.output_dir / f"nvlog_{'amp' if mixed else 'fp32'}_bs{size}_{seconds or 'infer'}.json"
@@ -74,7 +74,7 @@ def inference_benchmark(own: InferenceSettings, given: Given) -> None:
 
 @dataclass(frozen=True)
 class BenchmarkSettings(TrainSettings):
-    """What is measured of training."""
+    """How training is measured."""
 
     num_gpus: str = setting(
         "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ",
@@ -101,7 +101,7 @@ class BenchmarkSettings(TrainSettings):
     },
 )
 def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
-    """Time training in each combination of batch size, GPUs and precision."""
+    """Time training with each combination of batch size, GPUs and precision."""
     numbers = [launch.number_of_gpus(replace(own, num_gpus=word)) for word in own.num_gpus.split()]
     if own.num_gpus == "auto" and own.model == "Jasper":
         numbers = [number for number in (1, 4, 8) if number <= numbers[0]] or [0]
@@ -110,9 +110,9 @@ def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
         manifest = launch.librispeech_manifest(corpus, "train-clean-100")
         launch.require(manifest, "no such manifest; see scripts/preprocess_librispeech.sh")
         own = replace(own, train_manifests=(manifest,))
-    never = own.epochs + 1  # nothing but training takes time
+    never = own.epochs + 1  # so that nothing but training takes time
     chosen = options(epochs_per_checkpoint=never, validation_interval=never, samples_interval=never, epochs=own.epochs)
-    given = replace(given, environ={})  # where BATCH_SIZE is of an update
+    given = replace(given, environ={})  # in which BATCH_SIZE is the size of an update
     logs = []
     for size, gpus, mixed in itertools.product(own.sizes, numbers, _mixed(own.mixed)):
         accumulation = own.accumulation or max(1, launch.GLOBAL_BATCHES.get(own.model, 1) // (size * max(gpus, 1)))

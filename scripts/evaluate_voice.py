@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def build_parser(
     models: Sequence[ModelSpec] | None = None, without: Collection[str] = (), *, reads_results: bool = False
 ) -> ArgumentParser:
-    """The options of ``models`` that speak, by default all, but for fields ``without``; results need no checkpoints."""
+    """Return the parser for ``models``, by default all that speak, without the fields ``without``."""
     parser = ArgumentParser(
         prog="evaluate_voice.sh",
         description="Speak a list, or copy its recordings, and measure errors, distance from recordings, and speed",
@@ -44,7 +44,7 @@ def build_parser(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Evaluate; every mistake in the options, the list and the checkpoints shows before the first phrase is spoken."""
+    """Evaluate; mistakes in options, list and checkpoints are reported before the first phrase is spoken."""
     parser = build_parser(reads_results="--results" in names_given(argv))
     args = parse_options(argv, parser, models_with("generator", "vocoder"), intermixed=True)
     options = read_options(args, EvaluationOptions)
@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _evaluate(argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoint]", output: Path) -> int:
-    """Evaluate checkpoints by role, with the options that they have, into ``output``; the exit status."""
+    """Evaluate checkpoints by role, with their own options, into ``output``; return the exit status."""
     from common.evaluation import command
 
     specs = {role: one.spec for role, one in speaking.items()}
@@ -112,7 +112,7 @@ def _evaluate(argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoi
 
 
 def _name_of(models: "Mapping[str, LoadedCheckpoint]") -> str:
-    """What the results call a voice or vocoder: its checkpoints."""
+    """Return the name of a voice or vocoder in the results: its checkpoints."""
     paths = [str(one.path) for one in models.values()]
     return " through ".join(paths if "vocoder" in models else [*paths, GRIFFIN_LIM])
 

@@ -1,4 +1,4 @@
-"""Makes a corpus in LJSpeech's layout of recordings as people have them."""
+"""Makes a corpus in LJSpeech's layout from recordings in any format."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from scripts.launch import print_next
 
 
 def build_parser() -> ArgumentParser:
-    """The two folders and the options."""
+    """Return the parser: two folders and the options."""
     parser = ArgumentParser(
         prog="import_recordings.sh",
         description="Make a corpus of recordings and transcripts as they are: any sound format, many layouts",

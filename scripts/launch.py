@@ -1,4 +1,4 @@
-"""Shared parts of the scripts: settings, GPUs and processes, and running or printing commands."""
+"""Shared parts of the scripts: settings, GPUs, and running or printing commands."""
 
 import argparse
 import ctypes
@@ -34,22 +34,22 @@ from common.registry import get_model
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
-# Utterances, or a vocoder's segments, in an update of the published runs, where all have the same number.
+# Utterances, or segments of a vocoder, in each update of the published runs, if it's the same in all of them.
 GLOBAL_BATCHES = {"FastPitch": 256, "HiFi-GAN": 128, "Harmonic": 8}
-_OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # values of LANGUAGE that are no tags of eSpeak NG: en_US:en, C.UTF-8
+_OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # a LANGUAGE that is no eSpeak NG tag: en_US:en, C.UTF-8
 LIBRISPEECH_FOLDER = Path("LibriSpeech")
 DATASET_PATH = "DATASET_PATH DATASET_DIR DATA_DIR"
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
 
 
 def setting(variables: str, default: Any, help: str, **known: Any) -> Any:
-    """A field that is an option of a script and a variable, named as here and then as in the originals."""
+    """A field that is an option of a script and a variable; ``variables`` are its name, then those of the originals."""
     name, *published = variables.split()
     return option(default, help, variable=name, published=tuple(published), **known)
 
 
 def count(variables: str, default: Any, help: str, **known: Any) -> Any:
-    """A setting that is a positive whole number, or several."""
+    """A setting that is one or several positive whole numbers."""
     return setting(variables, default, help, **{"least": 1, "most": 9_999_999} | known)
 
 
@@ -65,24 +65,24 @@ class GpuSettings:
 
 @dataclass(frozen=True)
 class Given:
-    """What a script was started with beside its own settings."""
+    """What a script was started with, besides its own settings."""
 
-    passed: list[str]  # options of its program that variables set
-    words: list[str]  # arguments
+    passed: list[str]  # options of its program, from variables
+    words: list[str]  # the other arguments
     environ: Mapping[str, str]
 
     @property
     def options(self) -> list[str]:
-        """The words for its program."""
+        """All options and arguments of its program."""
         return [*self.passed, *self.words]
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script: its settings, the options of the program that it runs for a model, and the function that it decorates.
+    """A script: its settings, the options of its program for a model, and the function that runs it.
 
-    ``defaults`` are words NAME=value by model, of all models by "". Without MODEL it is the first of ``models``, or
-    that of the first variable in ``model_of`` that is set: the originals had scripts of one name.
+    ``defaults`` are words NAME=value by model; those of "" apply to all. Without MODEL, the model is that of the first
+    variable in ``model_of`` that is set, else the first of ``models``: several original scripts have the same name.
     """
 
     own: type = GpuSettings
@@ -99,12 +99,12 @@ class Script:
         return SCRIPTS[run.__name__]
 
     def default_variables(self, model: str) -> dict[str, str]:
-        """The variables that a model's runs have unless they are set."""
+        """Return the default variables of a model's runs."""
         words = shlex.split(f"{self.defaults.get('', '')} {self.defaults.get(model, '')}")
         return dict(word.split("=", 1) for word in words)
 
     def declarations(self, model: str) -> Iterator[tuple[str, Option, Any]]:
-        """Name, declaration and default of each of its options that has a variable, its own first."""
+        """Yield name, declaration and default of each option that has a variable, the script's own first."""
         recipe = get_model(model).arg_parser.RECIPE if model in MODELS else None
         for kind in (self.own, *self.programs(model)):
             for name, _, known in options_of(kind):
@@ -112,9 +112,9 @@ class Script:
                     yield name, known, getattr(recipe if type(recipe) is kind else kind, name, None)
 
     def start(self, environ: Mapping[str, str], words: Sequence[str]) -> None:
-        """Run with these variables and arguments; raises OptionError for a removed variable or a wrong value.
+        """Run with these variables and arguments; raise OptionError for a removed variable or an invalid value.
 
-        Leading NAME=value arguments are defaults of variables, and so are Jasper's positional arguments.
+        Leading NAME=value arguments are defaults of variables, as are Jasper's positional arguments.
         """
         environ, words = dict(environ), list(words)
         if _OF_GETTEXT.fullmatch(environ.get("LANGUAGE", "")):
@@ -157,7 +157,7 @@ class Script:
         return model
 
     def parser(self, model: str = "") -> ArgumentParser:
-        """The parser of its own settings; ``--help`` lists the variables of its program too."""
+        """Return the parser of the script's own settings; ``--help`` also lists its program's variables."""
         lines = {"": "Variables, set in front of the script as NAME=value:"}
         model = model or (*self.models, "")[0]
         chosen = self.default_variables(model)
@@ -174,35 +174,35 @@ class Script:
 
 
 def removed_variables() -> list[list[str]]:
-    """Variables of the original scripts that have gone, the scripts (of a model: script/model), and the reasons."""
+    """Return the removed variables of the original scripts: name, scripts (for one model: script/model), reason."""
     return [line.split("\t") for line in read_lines(ROOT / "scripts/removed_variables.tsv")]
 
 
 def words_for(environ: Mapping[str, str], *kinds: type) -> list[str]:
-    """Return the command-line words for the variables that set options of these dataclasses."""
+    """Return the options of these dataclasses that variables set, as command-line words."""
     parser = ArgumentParser(add_help=False)
     for kind in kinds:
         add_options(parser, kind)
     return words_of_variables(parser, environ)
 
 
-SCRIPTS: dict[str, Script] = {}  # those that `script` declares
+SCRIPTS: dict[str, Script] = {}  # filled when their modules are imported
 
 
 def load_scripts() -> dict[str, Script]:
-    """All scripts, by name."""
+    """Return all scripts by name."""
     for module in ("benchmarking", "corpora", "speaking", "training"):
         import_module(f"scripts.{module}")
     return SCRIPTS
 
 
 def options(**values: Any) -> list[Any]:
-    """Return command-line words for options, named like their fields, whose values are not None."""
+    """Return command-line words for the options whose values aren't None."""
     return [word for name, value in values.items() if value is not None for word in (option_of(name), value)]
 
 
 def number_of_gpus(own: GpuSettings, most: int = sys.maxsize) -> int:
-    """Return the number of GPUs to use on each machine; OptionError for a wrong number, or more than ``most``."""
+    """Return the number of GPUs to use on each machine; raise OptionError if it's invalid or above ``most``."""
     if own.cpu or own.cuda is False:
         return 0
     if own.num_gpus == "auto":
@@ -215,7 +215,7 @@ def number_of_gpus(own: GpuSettings, most: int = sys.maxsize) -> int:
 
 
 def cuda(own: GpuSettings) -> list[str]:
-    """Return ``--cuda`` for a single-process command if a GPU is used; raises OptionError for several GPUs."""
+    """Return ``--cuda`` for a single-process command if a GPU is used; raise OptionError for several GPUs."""
     return ["--cuda"] * number_of_gpus(own, 1)
 
 
@@ -235,7 +235,7 @@ def note(line: str) -> None:
 
 
 def dry_run() -> bool:
-    """Whether commands are printed instead of run."""
+    """Return whether commands are printed instead of run."""
     return read_switch("DRY_RUN", os.environ.get("DRY_RUN") or "0")
 
 
@@ -245,31 +245,31 @@ def shipped(path: str) -> Path:
 
 
 def librispeech_manifest(corpus: Path, subset: str) -> Path:
-    """The manifest that scripts/preprocess_librispeech.sh writes of a subset of LibriSpeech."""
+    """Return the manifest that scripts/preprocess_librispeech.sh writes for a subset of LibriSpeech."""
     return corpus / f"librispeech-{subset}-wav.json"
 
 
 def program(name: str) -> list[str | Path]:
-    """The words that start a program of the toolkit, such as inference.py or scripts.download_models."""
+    """Return the words that start a program of the toolkit, such as inference.py or scripts.download_models."""
     python = os.environ.get("PYTHON") or sys.executable
     return [python, shipped(name)] if name.endswith(".py") else [python, "-m", name]
 
 
 def require(path: Path, message: str) -> Path:
-    """The path; raises InputError, with a ``message`` on what to do, where nothing is there, but in a dry run."""
+    """Return the path; unless this is a dry run, raise InputError with ``message`` if it doesn't exist."""
     if not path.exists() and not dry_run():
         raise InputError(f"{path}: {message}")
     return path
 
 
 def run_or_print(command: Sequence[str | Path]) -> None:
-    """Run a command, or with DRY_RUN=1 print it; ends with its status where it fails."""
+    """Run a command, or print it in a dry run. If it fails, exit with its status."""
     words = [str(word) for word in command]
     if dry_run():
         print(shlex.join(words), flush=True)
         return
     sys.stdout.flush()
-    # PR_SET_PDEATHSIG: Linux sends it SIGTERM when this process ends, whatever ends it.
+    # PR_SET_PDEATHSIG: Linux sends the command SIGTERM when this process ends for any reason.
     child = subprocess.Popen(words, preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGTERM))
     try:
         status = child.wait()
@@ -282,7 +282,7 @@ def run_or_print(command: Sequence[str | Path]) -> None:
 
 
 def exec_or_print(command: Sequence[str | Path]) -> None:
-    """Run a command in this process's place, so that signals reach it, or with DRY_RUN=1 print it."""
+    """Replace this process with a command, so that signals reach it, or print it in a dry run."""
     if dry_run():
         run_or_print(command)
         return
@@ -292,7 +292,7 @@ def exec_or_print(command: Sequence[str | Path]) -> None:
 
 
 def print_next(what: str, variables: Mapping[str, object], script: str, *words: object) -> None:
-    """Print the command of a script to run next, as it can be pasted; ``what`` says what for, and may be empty."""
+    """Print the command to run next, ready to paste; ``what`` says what it's for and may be empty."""
     settings = [f"{name}={shlex.quote(str(value))}" for name, value in variables.items()]
     command = [*settings, "bash", *(shlex.quote(str(word)) for word in (shipped(f"scripts/{script}.sh"), *words))]
     print(f"next{', ' * bool(what)}{what}: {' '.join(command)}", flush=True)

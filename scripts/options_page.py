@@ -1,4 +1,4 @@
-"""Write the tables of docs/OPTIONS.md and docs/MIGRATING.md whose rows the code declares.
+"""Writes the tables of docs/OPTIONS.md and docs/MIGRATING.md from the declared options.
 
 ``<!-- made: WHAT COMMAND -->`` and ``<!-- end -->`` stand around a table: ``WHAT`` is a name of `PARTS`, and a command
 is a key of `PARSERS`. All else on the pages is written by hand.
@@ -35,7 +35,7 @@ PARSERS = {  # what the pages call a command -> module and function of its parse
 
 
 def parser_of(command: str, *words: str) -> ArgumentParser:
-    """The parser of a command; of train.py that of a model, or of the first."""
+    """Return the parser of a command; for train.py, that of a model, by default the first."""
     module, function = PARSERS[command]
     return getattr(import_module(module), function)(*words)
 
@@ -51,7 +51,7 @@ class Option(NamedTuple):
 
 
 def options_of(parser: argparse.ArgumentParser) -> list[Option]:
-    """All options of a parser but ``--help`` and ``--version``, in the order of its help."""
+    """Return all options of a parser except ``--help`` and ``--version``, in the order of its help."""
     return [
         _option(action, parser, "" if group.title in (*UNTITLED, *available_models()) else group.title or "")
         for group in parser._action_groups
@@ -85,13 +85,13 @@ def _default(value: Any) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text of a table's cell, in which only backquotes mark anything up."""
+    """Return the text of a cell, escaped except for backquotes."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else re.sub(r"([|*<])", r"\\\1", part) for part in parts)
 
 
 def table(titles: str, rows: Iterable[Iterable[str]]) -> str:
-    """A table of rows of cells, below titles that ``|`` separates."""
+    """Return a Markdown table with titles separated by ``|``."""
     lines = [titles, "|".join([" --- "] * len(titles.split("|"))).strip(), *(" | ".join(row) for row in rows)]
     return "\n" + "".join(f"| {line} |\n" for line in lines)
 
@@ -102,7 +102,7 @@ def _code(names: Iterable[str]) -> str:
 
 @cache
 def merged_options() -> dict[Option, dict[str, str]]:
-    """Each option once, in the group of its last user, and its defaults by user: a command, or a model of train.py."""
+    """Return each option once, with its defaults by user: a command, or a model of train.py."""
     parsers = {model: parser_of("train.py", model) for model in available_models()}
     parsers |= {command: parser_of(command) for command in PARSERS if command != "train.py"}
     defaults: dict[Option, dict[str, str]] = {}
@@ -116,7 +116,7 @@ def merged_options() -> dict[Option, dict[str, str]]:
 
 
 def tables(options: dict[Option, dict[str, str]], *, level: int, show_users: bool = False) -> str:
-    """A table for each group of options, below a heading where the group has a title."""
+    """Return a table for each group of options, with a heading if the group has a title."""
     text = ""
     groups = list(dict.fromkeys(["", *(option.group for option in options)]))
     users_of = {option: _code(_commands(users)) if show_users else "" for option, users in options.items()}
@@ -131,14 +131,14 @@ def tables(options: dict[Option, dict[str, str]], *, level: int, show_users: boo
 
 
 def _commands(users: Iterable[str]) -> list[str]:
-    """The commands of these users: train.py once, with the models unless it's all of them."""
+    """Return the commands of these users: train.py once, with the models unless it's all of them."""
     models = [user for user in users if user in available_models()]
     train = "train.py" if len(models) == len(available_models()) else f"train.py -m {', '.join(models)}"
     return [train] * bool(models) + [user for user in users if user not in models]
 
 
 def _row(option: Option, defaults: dict[str, str]) -> tuple[str, str, str]:
-    """Cells of an option: the default of most users stands alone, and others name their users."""
+    """Return the cells of an option; defaults that most users don't share name their users."""
     by_default: dict[str, list[str]] = {}
     for user, default in defaults.items():
         by_default.setdefault(default, []).append(user)
@@ -149,18 +149,18 @@ def _row(option: Option, defaults: dict[str, str]) -> tuple[str, str, str]:
 
 
 def shared_part(_: str) -> str:
-    """The options of several commands."""
+    """Return the options that several commands share."""
     options = {one: users for one, users in merged_options().items() if len(_commands(users)) > 1}
     return tables(options, level=3, show_users=True)
 
 
 def own_part(command: str) -> str:
-    """The options of one command alone."""
+    """Return the options that only this command has."""
     return tables({one: users for one, users in merged_options().items() if list(users) == [command]}, level=3)
 
 
 def training_part(_: str) -> str:
-    """The options of train.py alone, below a heading for each set of models that has them."""
+    """Return the options that only train.py has, with a heading for each set of models."""
     by_models: dict[tuple[str, ...], dict[Option, dict[str, str]]] = {}
     for option, users in merged_options().items():
         if set(users) <= set(available_models()):
@@ -173,7 +173,7 @@ def training_part(_: str) -> str:
 
 
 def settings_part(_: str) -> str:
-    """A row for each setting of the scripts themselves; rows of the same scripts name them once."""
+    """Return a row for each setting of the scripts; only the first row of the same scripts names them."""
     found: dict[tuple[str, str], list[str]] = {}  # names and meaning -> scripts
     for name, script in sorted(load_scripts().items()):
         for field, _, known in declared_in(script.own):
@@ -193,7 +193,7 @@ def settings_part(_: str) -> str:
 
 
 def published_part(command: str) -> str:
-    """A row for the published options that each of ours replaces, and one for those that have gone."""
+    """Return a row for the published options that each of ours replaces, and one for those that were removed."""
     replacements: dict[str, str] = {}
     for words in [(model,) for model in available_models()] if command == "train.py" else [()]:
         replacements = parser_of(command, *words).published | replacements
@@ -204,7 +204,7 @@ def published_part(command: str) -> str:
 
 
 def published_variables_part(_: str) -> str:
-    """A row for the variables that another one replaces in the same scripts, and for those that have gone from them."""
+    """Return a row for the published variables that each of ours replaces, and one for those that were removed."""
     found: dict[tuple[str, str], dict[str, None]] = {}  # variable and replacement -> scripts
     having: dict[str, dict[str, None]] = {}  # replacement -> scripts
     for name, script in sorted(load_scripts().items()):
@@ -215,7 +215,7 @@ def published_variables_part(_: str) -> str:
                 found.setdefault((other, variable), {})[f"{name}.sh"] = None
     for variable, places, reason in removed_variables():
         found[variable, reason] = dict.fromkeys(f"{place.partition('/')[0]}.sh" for place in places.split())
-    rows = []  # all scripts that have the replacement are not named
+    rows = []  # without scripts if it's all that have the replacement
     for (variable, here), scripts in sorted(found.items()):
         named = "" if scripts == having.get(here) else _code(scripts).replace("`all.sh`", "all")
         rows.append((variable, named, here))
@@ -223,7 +223,7 @@ def published_variables_part(_: str) -> str:
 
 
 def _published_table(titles: str, rows: Iterable[tuple[str, ...]]) -> str:
-    """A table of rows of a published name, further cells, and its replacement or why it has gone (last)."""
+    """Return a table of rows: published name, further cells, and replacement or reason of removal."""
     names: dict[tuple[str, ...], list[str]] = {}
     for name, *cells, here in rows:
         replacement = "removed" if " " in here else f"accepted as `{here}`"  # commands print the reason
@@ -243,7 +243,7 @@ PARTS = {
 
 
 def main() -> None:
-    """Write the pages; a test fails where one is stale."""
+    """Write the pages; a test fails if one is stale."""
     for path in PAGES:
         text = _MADE.sub(lambda found: f"{found[1]}{PARTS[found[2]](found[3])}\n{found[4]}", read_text(path))
         write_text(path, text)

@@ -1,7 +1,4 @@
-"""Scripts that speak, transcribe, evaluate and serve, and the search for checkpoints that are not named.
-
-They are inference_example, evaluate_recognizer, evaluate_voice and serve.
-"""
+"""Scripts that speak, transcribe, evaluate and serve, and the search for checkpoints that aren't named."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -51,21 +48,21 @@ class VoiceSettings(GpuSettings):
 
     @property
     def words(self) -> list[str | Path]:
-        """Options of inference.py and serve.py that name the checkpoints."""
+        """The options of inference.py and serve.py that name the checkpoints."""
         return options(**{name: getattr(self, name) for name in ("fastpitch", "tacotron2", *VOCODERS.values())})
 
 
 def inference_options(model: str) -> Sequence[type]:
-    """The dataclasses of the options of inference.py that speaks or transcribes with a model."""
+    """Return the dataclasses with inference.py's options for a model."""
     if model == "Jasper":
         return [ComputingOptions, TranscribingOptions, get_model("Jasper").arg_parser.InferenceOptions]
     return [ComputingOptions, VoiceOptions, CommandOptions, get_model("WaveGlow").arg_parser.InferenceOptions]
 
 
 def find_newest(model: str, folder: Path = OUTPUT) -> Path:
-    """The newest checkpoint of a model in ``folder``, else, but for a voice with a NAME, downloaded or shipped.
+    """Return the newest checkpoint of a model in ``folder``; if there is none, a downloaded or the shipped one.
 
-    Raises InputError if there is none.
+    Raises InputError if there is none, or if the folder of a voice's NAME has none.
     """
     is_named = folder != OUTPUT and get_model(model).role == "generator"
     places = f"./{folder}"
@@ -82,7 +79,7 @@ def find_newest(model: str, folder: Path = OUTPUT) -> Path:
 
 
 def downloaded(model: str) -> list[Path]:
-    """The checkpoints of a model that scripts/download_models.sh has put into ./pretrained_models, the newest first."""
+    """Return the model's checkpoints in ./pretrained_models, where download_models.sh puts them, newest first."""
     folder = Path("pretrained_models") / get_model(model).option
     kinds = (path for kind in ("*.pt", "g_*", "nvidia_*") for path in folder.rglob(kind))
     return _newest_first({path for path in kinds if path.is_file() and "discrim" not in path.name})
@@ -93,7 +90,7 @@ def _newest_first(paths: Iterable[Path]) -> list[Path]:
 
 
 def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -> Any:
-    """The settings with the newest voice and vocoder, trained or downloaded, where none is named.
+    """Return the settings with the newest trained or downloaded voice and vocoder in place of those not named.
 
     A list of phrases with a column of mels or recordings needs no voice.
     """
@@ -112,7 +109,7 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -
             for path in [*_newest_first(folder.glob(f"{model}_checkpoint_*.pt")), *downloaded(model)]:
                 launch.note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
                 return replace(own, **{name: str(path)})
-    return own  # where there is none, the command takes the shipped one that fits, or Griffin-Lim, and says so
+    return own  # if there is none, the command uses the shipped one if it fits, else Griffin-Lim, and says so
 
 
 @dataclass(frozen=True)
@@ -163,7 +160,7 @@ def evaluate_voice(own: EvaluateSettings, given: Given) -> None:
 
 @dataclass(frozen=True)
 class TranscribeSettings(EvaluateSettings):
-    """What is transcribed, for error rates."""
+    """What is transcribed to compute error rates."""
 
     dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech, or that lists start from")
     datasets: tuple[str, ...] = setting(
@@ -189,6 +186,6 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
 
 @Script(VoiceSettings, lambda model: [ComputingOptions, EmaOptions])
 def serve(own: VoiceSettings, given: Given) -> None:
-    """Serve a voice; serve.py reads SPEECH_API_KEY, the key that clients must send, itself."""
+    """Serve a voice; serve.py itself reads SPEECH_API_KEY, the key that clients must send."""
     chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]
     launch.exec_or_print([*launch.program("serve.py"), *chosen, *given.options])

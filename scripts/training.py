@@ -20,17 +20,17 @@ from scripts.datasets.make_filelists import SPLITS, ListOptions, list_name
 from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, MODELS, Given, GpuSettings, Script, count, options, setting
 from scripts.speaking import SHIPPED, find_newest
 
-# What the original scripts set in mixed precision: the batch is what 16 GB hold.
+# Batch sizes of the original scripts in mixed precision: what fits into 16 GB.
 _BATCHES_OF_AMP = {"Tacotron2": 104, "WaveGlow": 10}
-# How Python starts torchrun. It leaves SIGHUP to the system: under nohup, training outlives a closed terminal.
+# How Python starts torchrun. It doesn't handle SIGHUP, so that training under nohup survives a closed terminal.
 _TORCHRUN = ["-m", "torch.distributed.run", "--signals-to-handle", "SIGINT,SIGTERM,SIGQUIT"]
-_UPDATES = 300  # of a voice that is fine-tuned: minutes on a CPU; with 16 clips, more of them raise word errors
-_SET_APART = (6, 2, 20)  # of a new voice's clips: one of so many, at least, at most
+_UPDATES = 300  # when a voice is fine-tuned: minutes on a CPU; with 16 clips, more updates raise the word error rate
+_SET_APART = (6, 2, 20)  # clips of a new voice for validation: one in six, at least 2, at most 20
 
 
 @dataclass(frozen=True)
 class CorpusSettings(GpuSettings):
-    """A corpus, and the lists that scripts/prepare_dataset.sh makes of it."""
+    """A corpus, and the lists that scripts/prepare_dataset.sh writes for it."""
 
     dataset_path: Path | None = setting(DATASET_PATH, None, "corpus; empty: the published one")
     name: str = setting("NAME", "ljs", "of the voice, its lists and its folder in ./output; ljs: of LJSpeech-1.1")
@@ -41,7 +41,7 @@ class CorpusSettings(GpuSettings):
 
     @property
     def trained(self) -> Path:
-        """The folder of what is trained: that of NAME in ./output, or ./output itself."""
+        """The folder of the trained checkpoints: that of NAME in ./output, or ./output itself."""
         return Path("output") if self.name == "ljs" else Path("output", self.name)
 
 
@@ -68,7 +68,7 @@ class TrainSettings(CorpusSettings):
 
 
 def training_options(model: str) -> Sequence[type]:
-    """The dataclasses of the options of train.py for a model."""
+    """Return the dataclasses with train.py's options for a model."""
     audio = [AudioOptions] if model != "Jasper" else []
     return [RunOptions, ComputingOptions, *audio, get_model(model).arg_parser.TrainingOptions]
 
@@ -89,7 +89,7 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         bs //= accumulation
     program = _program(own, n_gpus)
     if bs is None and n_gpus and own.model == "HiFi-GAN" and not {"--from-checkpoint", "--input-mels-dir"} & {*words}:
-        # Casts, weight norm and launches of a micro-batch take as long for few of the short segments as for many.
+        # Casts, weight norm and kernel launches take as long for a few short segments as for many.
         bs = max(1, launch.GLOBAL_BATCHES[own.model] // (n_gpus * own.nnodes * accumulation))
     if own.num_gpus == "auto" and n_gpus == 0:
         launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
@@ -100,14 +100,14 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
 
 
 def _program(own: TrainSettings, n_gpus: int) -> list[str | Path]:
-    """The words that start train.py in as many processes as a training asks for.
+    """Return the words that start train.py in one process per GPU.
 
-    Raises InputError if PyTorch sees fewer GPUs, and OptionError if the first of several machines is not named.
+    Raises InputError if PyTorch sees fewer GPUs, and OptionError if the first of several machines isn't named.
     """
     if n_gpus > 1 and not launch.dry_run():
         import torch  # here, as it takes seconds to load
 
-        if (found := torch.cuda.device_count()) < n_gpus:  # torchrun would show a traceback of each process
+        if (found := torch.cuda.device_count()) < n_gpus:  # torchrun would print a traceback per process
             raise InputError(f"NUM_GPUS={n_gpus}, but PyTorch sees {found} GPUs here; NUM_GPUS=0 is for the CPU")
     python, train = launch.program("train.py")
     if own.nnodes > 1:
@@ -123,7 +123,7 @@ def _program(own: TrainSettings, n_gpus: int) -> list[str | Path]:
 
 
 def _lists_of_librispeech(own: TrainSettings, given: Given) -> list[str | Path]:
-    """Options that name the corpus and lists of Jasper."""
+    """Return the options that name Jasper's corpus and lists."""
     corpus = own.dataset_path or LIBRISPEECH_FOLDER
     published = ("train-clean-100", "train-clean-360", "train-other-500")
     training = own.train_manifests or [launch.librispeech_manifest(corpus, subset) for subset in published]
@@ -133,7 +133,7 @@ def _lists_of_librispeech(own: TrainSettings, given: Given) -> list[str | Path]:
 
 
 def _lists(own: TrainSettings, words: list[str]) -> list[str | Path]:
-    """Options that name corpus and lists, and those that follow from the lists and the other ``words``."""
+    """Return the options that name the corpus and lists, and those that follow from the lists and other ``words``."""
     corpus, columns, chosen = own.dataset_path or find_ljspeech(), "audio", options()
     if own.model == "FastPitch":
         columns, chosen = _choose_version(own, words)
@@ -160,17 +160,17 @@ def _lists(own: TrainSettings, words: list[str]) -> list[str | Path]:
 
 
 def value_of(words: Sequence[str], name: str) -> str:
-    """The value that an option has in a command line, "" where it has none."""
+    """Return the value of an option on a command line, or ""."""
     return next((value for one, value in zip(words[-2::-1], words[:0:-1]) if one == name), "")
 
 
 def list_path(own: CorpusSettings, columns: str, split: str) -> Path:
-    """The list that scripts/prepare_dataset.sh makes of a split, by its columns."""
+    """Return the list that scripts/prepare_dataset.sh writes for a split, by its columns."""
     return own.filelists / list_name(own.name, columns, split)
 
 
 def find_ljspeech() -> Path:
-    """LJSpeech's folder; in ./data, where the original HiFi-GAN keeps it, if it is there alone."""
+    """Return LJSpeech's folder; that in ./data, as in the original HiFi-GAN, if only it exists."""
     path, other = Path("LJSpeech-1.1"), Path("data/LJSpeech-1.1")
     if path.is_dir() or not other.is_dir():
         return path
@@ -179,17 +179,17 @@ def find_ljspeech() -> Path:
 
 
 def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list[str]]:
-    """The columns of FastPitch's lists, and options of its version."""
+    """Return the columns of FastPitch's lists, and the options of its version."""
     path = own.train_filelist or list_path(own, "mel_dur_pitch_text", "train")
     learned, chosen = own.learned == "true", []
     if own.learned == "auto":
-        learned = own.train_filelist is None or "_dur_" not in path.name  # as its name says until it is there
+        learned = own.train_filelist is None or "_dur_" not in path.name  # until the list exists, its name tells
         if path.is_file():
             learned = re.match(r"(?:[^|]*\.pt\s*\|){3}", read_text(path)) is None
         if not learned:
             launch.note(f"FastPitch 1.0: {path} gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them")
         else:
-            chosen = [] if "--from-checkpoint" in words else ["--energy-conditioning"]  # a checkpoint's own decides
+            chosen = [] if "--from-checkpoint" in words else ["--energy-conditioning"]  # else the checkpoint decides
             launch.note(f"FastPitch 1.1, with learned alignment: {path} gives no durations")
     return ("audio_text", ["--learned-alignment", *chosen]) if learned else ("mel_dur_pitch_text", chosen)
 
@@ -219,7 +219,7 @@ class FinetuneSettings(TrainSettings):
     defaults={"": "NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 EMA=0.99 AMP=true GRAD_CLIP=5"},
 )
 def finetune_voice(own: FinetuneSettings, given: Given) -> None:
-    """Fine-tune a FastPitch to a new voice, on lists that are given or made, and evaluate both."""
+    """Fine-tune a FastPitch to a new voice, on given or new lists, and evaluate it before and after."""
     from common.checkpoints.loading import read_model
 
     named = [Path(word) for word in itertools.takewhile(lambda word: not word.startswith("-"), given.words)]
@@ -250,13 +250,13 @@ def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     launch.run_or_print(command(replace(settings, output_dir=output, **lists), given, *chosen))
     if own.train_filelist is None and validation is not None:
         tuned = output / f"FastPitch_checkpoint_{epochs}.pt"
-        if not launch.dry_run():  # its arguments may say other epochs
+        if not launch.dry_run():  # arguments may set other epochs
             tuned = max(output.glob("FastPitch_checkpoint_*.pt"), key=lambda path: path.stat().st_mtime)
         _evaluate_both(checkpoint, tuned, validation, corpus, own)
 
 
 def _list_clips(corpus: Path, speaker: str, own: FinetuneSettings, given: Given, folder: Path) -> None:
-    """Write the lists of a corpus, with some of its clips set apart for validation."""
+    """Write the lists of a corpus, with some clips set apart for validation."""
     wanted = f"no such file; it lists clip|transcript, or set TRAIN_FILELIST{name_import(corpus)}"
     metadata = launch.require(corpus / "metadata.csv", wanted)
     n_clips = len(read_lines(metadata)) if metadata.is_file() else 0
@@ -268,7 +268,7 @@ def _list_clips(corpus: Path, speaker: str, own: FinetuneSettings, given: Given,
 
 
 def _evaluate_both(checkpoint: Path, tuned: Path, validation: Path, corpus: Path, own: GpuSettings) -> None:
-    """Print what evaluate_voice.sh says of the voice before and after, on the clips that were set apart."""
+    """Evaluate the voice before and after, on the clips that were set apart."""
     from common.checkpoints.loading import read_model
     from common.synthesis.loading import shipped_vocoder
 
@@ -314,7 +314,7 @@ def finetune_vocoder(own: VocoderSettings, given: Given) -> None:
 
 @dataclass(frozen=True)
 class TeacherSettings(CorpusSettings):
-    """What makes mels of a corpus."""
+    """What generates the mels of a corpus."""
 
     fastpitch: Path | None = setting("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
     batch_size: int = count("BATCH_SIZE BS", 32, "utterances of a batch")
@@ -322,7 +322,7 @@ class TeacherSettings(CorpusSettings):
 
 @Script(TeacherSettings, lambda model: [ComputingOptions, EmaOptions])
 def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
-    """Make a generator's mels of a corpus."""
+    """Generate the mels of a corpus with a trained voice."""
     checkpoint = own.fastpitch or find_newest("FastPitch", own.trained)
     chosen = options(checkpoint=checkpoint, dataset_path=own.dataset_path or find_ljspeech())
     if own.train_filelist:

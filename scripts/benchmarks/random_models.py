@@ -1,4 +1,4 @@
-"""Makes models with random weights, and noise for them, to measure speed alone: trained weights take the same time.
+"""Makes models with random weights, and noise as input, to measure speed: trained weights take the same time.
 
     python -m scripts.benchmarks.random_models output/benchmark --model HiFi-GAN --kind v1
 
@@ -26,12 +26,12 @@ from common.training.options import parse_command_line
 from common.training.start import read_command
 
 KINDS = {"HiFi-GAN": "--preset", "WaveGlow": "--wn-channels", "Harmonic": "--channels"}  # options of train.py
-# Weights that decide how long speech is: predictions of log(1 + frames) of a letter, and of the end of an utterance.
+# Weights that determine the length of speech: log(1 + frames) per letter, and the end of an utterance.
 VOICES = {
     "FastPitch": {"duration_predictor.fc.weight": 0.0, "duration_predictor.fc.bias": math.log1p(6)},
     "Tacotron2": {"decoder.gate_layer.linear_layer.bias": -20.0},
 }
-# Columns of a model's training list; of vocoders "wav".
+# Columns of a model's training list; vocoders: "wav".
 COLUMNS = {"FastPitch": "mel durations pitch text", "Tacotron2": "mel text", "Jasper": "wav text"}
 LIST = "list.txt"
 N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
@@ -39,9 +39,9 @@ LETTERS_A_SECOND = 15.1  # 5.7 frames each
 
 
 def draw_lengths(model: str, count: int, rate: int, longest: float = 16.7) -> list[int]:
-    """Samples of ``count`` utterances, always the same; of Jasper the first is the longest, of so many seconds.
+    """Return the lengths in samples of ``count`` utterances, always the same; Jasper's first one is the longest (s).
 
-    Jasper's are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
+    Jasper's are distributed like LibriSpeech's training utterances: few are short, most are close to the longest.
     """
     if model == "Jasper":
         shortest = min(1.4, longest / 2)  # s, as in LibriSpeech
@@ -54,9 +54,9 @@ def draw_lengths(model: str, count: int, rate: int, longest: float = 16.7) -> li
 
 
 def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int) -> None:
-    """Write utterances of noise, of ``lengths`` samples, and their lists with these columns.
+    """Write utterances of noise, of ``lengths`` samples, and lists with these columns.
 
-    Pitch is of letters, or where there are no durations of frames.
+    Pitch is per letter, or per frame if there are no durations.
     """
     generator, audio, lines = torch.Generator().manual_seed(0), AudioConfig(), []
     for number, n_samples in enumerate(lengths):
@@ -85,7 +85,7 @@ def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *,
 
 
 def save_random(path: Path, model: str, config: object, audio: AudioConfig) -> None:
-    """Write a checkpoint of random weights, always the same, for inference."""
+    """Write a checkpoint for inference with random weights, always the same."""
     torch.manual_seed(0)
     text = TextConfig(cleaners=("basic_cleaners",)) if model in VOICES else None
     assumed = ("framing", "peak") if model in KINDS else ()  # as in published files

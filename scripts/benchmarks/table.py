@@ -1,4 +1,4 @@
-"""Prints what runs of train.py and inference.py measured as one table, a line for each log.
+"""Prints a table of what runs of train.py and inference.py measured, with a row per log.
 
 Figures of a training are those of its last epoch; docs/INFERENCE.md says what those of an inference mean.
 """
@@ -16,13 +16,13 @@ _FIGURES = re.compile(r"avg_train_took|avg_.*(latency|frames/s|sequences/s)|\d+%
 
 
 def markdown(rows: Sequence[Row]) -> list[str]:
-    """Lines of a table whose rows have the same columns."""
+    """Return the lines of a Markdown table; all rows have the same columns."""
     header = [[*rows[0]], ["---:"] * len(rows[0])] if rows else []
     return ["|" + "|".join(cells) + "|" for cells in (*header, *(row.values() for row in rows))]
 
 
 def rows(logs: Sequence[str]) -> list[Row]:
-    """The rows of the table of the last runs in logs; raises InputError for one that was cut short."""
+    """Return a row for the last run in each log; raise InputError if it was cut short."""
     found = {}
     for path in map(Path, logs):
         _, figures = read_last_run(path)
@@ -38,7 +38,7 @@ def rows(logs: Sequence[str]) -> list[Row]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the table of the runs given."""
+    """Print the table."""
     parser = ArgumentParser(description="print the figures of runs as one table", prog="table")
     parser.add_argument("runs", nargs="+", help="logs that train.py or inference.py wrote")
     print(*markdown(rows(parser.parse_args(argv).runs)), sep="\n")

@@ -1,4 +1,4 @@
-"""Compares voices of any origin on a list: words wrong, DistillMOS, and work for a second of sound on one thread.
+"""Compares any voices on a list: word error rate, DistillMOS, and CPU time per second of sound on one thread.
 
     bash scripts/benchmark.sh voices list.txt --recordings wavs \
         ours=".venv/bin/python inference.py -i {list} -o {folder}" \
@@ -43,7 +43,7 @@ Texts = Mapping[str, str]  # sentences, or paths of recordings, by the names of 
 
 
 def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str = "") -> bytes:
-    """Run a command on one core, with ``places`` filled in and ``text`` on its standard input; returns its output."""
+    """Run a command on one core, with ``places`` filled in and ``text`` as standard input; return its output."""
     pattern = re.compile("|".join(map(re.escape, places)))
     filled = [pattern.sub(lambda found: str(places[found[0]]), word) for word in words]
     one_core = (lambda: os.sched_setaffinity(0, {0})) if hasattr(os, "sched_setaffinity") else None
@@ -59,7 +59,7 @@ def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str
 
 
 def speak_by_command(words: Sequence[str], texts: Texts, folder: Path, recordings: Texts) -> tuple[float, float]:
-    """Let a command speak all texts at once or one by one; returns its processor seconds and the seconds of sound."""
+    """Let a command speak all texts at once or one by one; return its CPU time and the length of the sound, in s."""
     before = os.times()
     if "{folder}" in " ".join(words):
         path, copies = folder / "list.txt", folder / "copies.tsv"
@@ -77,7 +77,7 @@ def speak_by_command(words: Sequence[str], texts: Texts, folder: Path, recording
 
 
 def speak(system: str, texts: Texts, folder: Path, recordings: Texts) -> float | None:
-    """Let a command or a server speak into a folder; returns the processor seconds for a second of sound, if known."""
+    """Let a command or a server speak into a folder; return the CPU time per second of sound, if known."""
     if system.startswith(("http://", "https://")):
         address, _, query = system.partition("?")
         fields = dict(parse_qsl(query))
@@ -94,13 +94,13 @@ def speak(system: str, texts: Texts, folder: Path, recordings: Texts) -> float |
 
 
 def _read(path: Path) -> tuple[np.ndarray, int]:
-    """The samples (T,) of a sound, and its sampling rate in Hz."""
+    """Return the samples (T,) of a sound, and its sampling rate in Hz."""
     opened = decode(path)
     return np.concatenate([*opened.blocks]), opened.sampling_rate
 
 
 def measure(paths: Iterable[Path], texts: Texts, judges: Judges) -> dict[str, Figures]:
-    """The figures of each sentence, whose sounds are at ``paths``."""
+    """Return the figures of each sentence, with sounds at ``paths``."""
     found = {}
     for path, (name, text) in zip(paths, texts.items()):
         samples, rate = _read(path)
@@ -111,7 +111,7 @@ def measure(paths: Iterable[Path], texts: Texts, judges: Judges) -> dict[str, Fi
 
 
 def read_systems(words: Sequence[str]) -> dict[str, str]:
-    """Commands and addresses by the systems' names; raises OptionError."""
+    """Return commands and addresses by the systems' names; raise OptionError for invalid ones."""
     systems: dict[str, str] = {}
     for word in words:
         name, _, system = word.partition("=")

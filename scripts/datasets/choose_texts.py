@@ -1,4 +1,4 @@
-"""Reads lists of texts for a corpus, and orders them so that the first ones hold all phones and pairs of phones."""
+"""Reads lists of texts for a corpus, and orders them so that the first ones cover phones and pairs of phones."""
 
 import heapq
 import re
@@ -16,14 +16,14 @@ from common.text.front_end import TextFrontEnd
 from common.text.options import TextOptions, text_config
 
 _NAME = re.compile(r"\w[\w.-]*")
-SYMBOLS_PER_MINUTE = 16 * 60  # of the set `espeak`, as LJSpeech's reader says them
-_MARK_WEIGHT = 3  # of a question or exclamation, in pairs of phones: they are few, and each is said differently
+SYMBOLS_PER_MINUTE = 16 * 60  # of the set `espeak`, at the speaking rate of LJSpeech
+_MARK_WEIGHT = 3  # of a question or exclamation, in pairs of phones, as there are few and their intonation differs
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Texts by their ids, of lines `id|text`, or of texts alone, which are called `<file>-00001` and so on.
+    """Return texts by id, from lines `id|text`, or texts alone, whose ids are `<file>-00001` and so on.
 
-    The last of several columns is read. Empty lines and lines that begin with `#` are skipped.
+    If there are several columns, the last one is read. Empty lines and lines that begin with `#` are skipped.
 
     Raises InputError for no texts, an id that can't be a file's name or occurs twice, and an empty text.
     """
@@ -44,7 +44,7 @@ def read_texts(path: Path) -> dict[str, str]:
 
 
 def find_phones(texts: Mapping[str, str], *, language: str) -> dict[str, list[str]]:
-    """Symbols of the set `espeak` that each text is read as; texts that can't be read are named on stderr."""
+    """Return the symbols of the set `espeak` for each text; texts that can't be read are reported on stderr."""
     front_end = TextFrontEnd(text_config(TextOptions(g2p_language=language)), unknown_symbols="drop")
     phones: dict[str, list[str]] = {}
     for name, text in progress(texts.items(), desc="phones", unit="line"):
@@ -56,7 +56,7 @@ def find_phones(texts: Mapping[str, str], *, language: str) -> dict[str, list[st
 
 
 def choose_texts(phones: Mapping[str, Sequence[str]]) -> list[str]:
-    """The names of texts in an order that covers phones, pairs of phones, questions and exclamations early.
+    """Return the ids of texts in an order that covers phones, pairs of phones, questions and exclamations early.
 
     The next text is the one with the most rare units for its length; a unit counts less each time it is chosen.
     """
@@ -66,7 +66,7 @@ def choose_texts(phones: Mapping[str, Sequence[str]]) -> list[str]:
     def worth(name: str) -> float:
         values = (1 / (1 + chosen[unit]) ** 2 for unit in units[name])
         marks = (_MARK_WEIGHT / (1 + chosen[mark]) ** 0.5 for mark in "?!" if mark in units[name])
-        return fsum((*values, *marks)) / len(phones[name])  # exact, as the order of a set differs from run to run
+        return fsum((*values, *marks)) / len(phones[name])  # exact in any order, as that of a set varies between runs
 
     heap = [(-worth(name), place, name) for place, name in enumerate(units)]
     heapq.heapify(heap)
@@ -76,7 +76,7 @@ def choose_texts(phones: Mapping[str, Sequence[str]]) -> list[str]:
         entry = (-worth(name), place, name)
         if heap and heap[0] < entry:
             heapq.heappush(heap, entry)
-        else:  # worth only falls, so what still leads with its current worth is the best
+        else:  # worth never rises, so a text that still leads with its current worth is the best
             order.append(name)
             chosen.update(units[name])
     return order

@@ -1,4 +1,4 @@
-"""Writes the settings of a corpus's mel-spectrograms, for all models that are trained on it.
+"""Writes the mel-spectrogram settings of a corpus, for all models that are trained on it.
 
 The sampling rate is that of the first recording, and the rest what suits it, unless options of mel-spectrograms say
 otherwise; `extract_mels.py` has the same ones, and its other options are ignored.
@@ -37,9 +37,9 @@ def main() -> int:
         first = check_wav(args.dataset_path / recordings[0], sampling_rate=None)
         base = audio_preset(options.values.get("sampling_rate") or first.sampling_rate)
     audio = options.config(corpus=args.dataset_path, base=base)
-    MelExtractor(audio)  # refuses what cannot be computed
+    MelExtractor(audio)  # refuses invalid settings
     if args.output.exists():
-        read_audio_config(args.output)  # another file is not lost by a slip
+        read_audio_config(args.output)  # don't overwrite another kind of file
     write_json(args.output, to_plain(audio))
     print(f"{args.output}: mels of {audio.sampling_rate} Hz, {audio.n_mels} channels, hop {audio.hop_length}")
     return 0

@@ -28,17 +28,17 @@ from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, choose_texts, find
 from scripts.datasets.speech_server import ServerError, SpeechServer, read_address
 
 _CARD = "corpus.json"
-_END = 0.02  # s of sound before it ends
-# dB relative to the speech: whole sentences end below -28, more than half of those that are cut above.
+_END = 0.02  # s at the end of the sound
+# dB relative to the speech: complete sentences end below -28; more than half of those that were cut end above this.
 _LOUD_END = -15.0
-_SILENT = 1e-4  # of full scale: samples below at the end were added to the sound
-_SILENCES = 2 * ImportOptions.silence  # s, at the ends of a clip
-_ENOUGH = 8  # clips that say how fast their voice is
+_SILENT = 1e-4  # of full scale; samples below it at the end are padding
+_SILENCES = 2 * ImportOptions.silence  # s, at both ends of a clip together
+_ENOUGH = 8  # clips that suffice to estimate the speaking rate of a voice
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Who reads, how, and where to."""
+    """Who reads, how, and into which folder."""
 
     output: Path = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
     minutes: float | None = option(
@@ -73,16 +73,16 @@ class Reading(NamedTuple):
 
 
 def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: ReadingOptions) -> int:
-    """Let each voice read all ``texts``, which have ids, into a corpus; the exit status, 1 where no clip is made.
+    """Let each voice read all ``texts``, by id, into a corpus; return the exit status, 1 if no clip was made.
 
-    A signal ends it with status 128 + its number; what is finished is kept.
+    A signal ends it with status 128 + its number; finished clips are kept.
 
     Raises:
         OptionError: the folder holds something else.
         InputError: the server cannot be reached, or refuses the first text of a voice.
     """
     folder, several = options.output, len(options.voice) > 1
-    table = folder / "metadata.csv"  # also says what a run that was stopped has made
+    table = folder / "metadata.csv"  # also the journal of an interrupted run
     card = {"model": options.model, "voices": [*options.voice], "sampling_rate": options.sampling_rate}
     before = read_json(folder / _CARD) if (folder / _CARD).exists() else {}
     if (folder / "wavs").exists() and not before.items() >= card.items():
@@ -123,7 +123,7 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
 
 
 def _seconds(one: Reading, options: ReadingOptions) -> float:
-    """How long the clip is; 0 where there is none."""
+    """Return the length of the clip in seconds, or 0 if it doesn't exist."""
     try:
         wav = options.output / "wavs" / f"{one.clip}.wav"
         return check_wav(wav, sampling_rate=options.sampling_rate).n_samples / options.sampling_rate
@@ -134,12 +134,12 @@ def _seconds(one: Reading, options: ReadingOptions) -> float:
 def _read_all(
     readings: Sequence[Reading], kept: Collection[Reading], server: SpeechServer, options: ReadingOptions
 ) -> dict[str, str]:
-    """Make the missing clips, and add each to metadata.csv; returns the reasons why others are left out."""
+    """Make the missing clips, and add each to metadata.csv; return why others are left out, by clip."""
     left_out: dict[str, str] = {}
     table, known = options.output / "metadata.csv", {one.voice for one in kept}
     missing = [one for one in readings if one not in kept]
     first = {one.voice: one for one in reversed(missing) if one.voice not in known}
-    loudness_meter(options.sampling_rate)  # loads its packages before there are threads
+    loudness_meter(options.sampling_rate)  # so that its packages are imported before threads start
     pool = ThreadPoolExecutor(options.requests)
     try:
         futures = {}
@@ -162,7 +162,7 @@ def _read_all(
 
 
 def _read(one: Reading, server: SpeechServer, options: ReadingOptions, *, may_be_refused: bool = True) -> str:
-    """Make a clip, leveled and trimmed; returns the reason if it is left out, else ""."""
+    """Make a clip, leveled and trimmed; return the reason if it's left out, else ""."""
     rate = options.sampling_rate
     try:
         sound = server.speak(one.text, voice=one.voice)
@@ -180,7 +180,7 @@ def _read(one: Reading, server: SpeechServer, options: ReadingOptions, *, may_be
 
 
 def check_end(wave: np.ndarray, sampling_rate: int) -> None:
-    """Raise AudioError where speech (T,) stops at its full loudness, also before added silence."""
+    """Raise AudioError if speech (T,) stops at full loudness, possibly followed by padding."""
     speech, sounding = find_sound(wave, sampling_rate), np.flatnonzero(np.abs(wave) > _SILENT)
     if speech is not None and len(sounding):
         end = wave[: sounding[-1] + 1][-round(_END * sampling_rate) :].astype(np.float64)
@@ -190,7 +190,7 @@ def check_end(wave: np.ndarray, sampling_rate: int) -> None:
 
 
 def find_odd_lengths(seconds: Mapping[Reading, float]) -> dict[str, str]:
-    """Clip -> what is wrong, of those that are far too short or long for their texts and the rate of their voice."""
+    """Return what is wrong, by clip, with clips far too short or long for their text at the rate of their voice."""
     odd = {}
     for voice in {one.voice for one in seconds}:
         lengths = {one: length for one, length in seconds.items() if one.voice == voice}
@@ -223,4 +223,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    run(main, teardown=False)  # requests that are being answered are not waited for
+    run(main, teardown=False)  # doesn't wait for pending requests

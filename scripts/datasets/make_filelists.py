@@ -24,7 +24,7 @@ SPLITS = ("train", "val", "test")
 
 
 def read_metadata(path: Path) -> dict[str, str]:
-    """Clip -> transcript of a ``metadata.csv``; raises InputError for a line of another form, or of a clip again."""
+    """Return transcripts by clip from a ``metadata.csv``; raise InputError for malformed lines and duplicate clips."""
     transcripts: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
@@ -39,9 +39,9 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 
 def find_recordings(folder: Path) -> dict[str, str]:
-    """Paths within a corpus, such as ``wavs/anna/a.wav``, by names, ``anna/a``; raises InputError where there are none.
+    """Return paths within a corpus, such as ``wavs/anna/a.wav``, by name, ``anna/a``; raise InputError if it has none.
 
-    A ``.wav`` is preferred to a ``.flac``.
+    A ``.wav`` takes precedence over a ``.flac``.
     """
     wavs = folder / "wavs"
     paths = sorted(path.relative_to(wavs) for path in wavs.rglob("*") if path.suffix in (".wav", ".flac"))
@@ -51,7 +51,7 @@ def find_recordings(folder: Path) -> dict[str, str]:
 
 
 def read_published_splits(clips: Iterable[str]) -> dict[str, list[str]]:
-    """The ``clips`` of LJSpeech in each split of the published voices; notes count those that are missing."""
+    """Return the ``clips`` in each split of LJSpeech that the published voices used; notes count missing ones."""
     found, there = {}, {*clips}
     for split in SPLITS:
         path = shipped(f"filelists/ljs_{split}_ids.txt")
@@ -65,9 +65,9 @@ def read_published_splits(clips: Iterable[str]) -> dict[str, list[str]]:
 def split_clips(
     clips: Iterable[str], speakers: Mapping[str, str], *, n_val: int, n_test: int, seed: int
 ) -> dict[str, list[str]]:
-    """The clips of each split, drawn the same way each time for the same clips and ``seed``.
+    """Return the clips of each split; the same clips and ``seed`` always give the same splits.
 
-    Training takes the rest: at least one clip of each of ``speakers``, by clip. Raises InputError if it gets none.
+    The training split gets the rest, with a clip of each of ``speakers``, by clip. Raises InputError if it's empty.
     """
     rest = sorted(clips)
     random.Random(seed).shuffle(rest)
@@ -80,7 +80,7 @@ def split_clips(
 
 
 def write_list(path: Path, lines: list[str]) -> bool:
-    """Write a list unless it is empty; returns whether another one was there, which is renamed."""
+    """Write a list unless it's empty; return whether a former one that differs was renamed."""
     text = "".join(line + "\n" for line in lines)
     replaces = path.is_file() and path.read_bytes() != text.encode()
     if replaces:
@@ -92,13 +92,13 @@ def write_list(path: Path, lines: list[str]) -> bool:
 
 
 def _rename(path: Path) -> None:
-    """Keep a former list, which may have been edited by hand."""
+    """Rename a former list, which may have been edited by hand."""
     path.replace(f"{path}.old")
     print(f"note: {path} was another list, which is now {path.name}.old")
 
 
 def list_name(name: str, columns: str, split: str) -> str:
-    """File name of a list; LJSpeech's training list of recordings keeps the name that it is known by."""
+    """Return the file name of a list; LJSpeech's list of training recordings keeps its published name."""
     if columns.endswith("_text"):
         return f"{name}_{columns}_{split}_filelist.txt"
     return "ljs_audio_train_v3.txt" if (name, split) == ("ljs", "train") else f"{name}_audio_{split}.txt"
@@ -142,7 +142,7 @@ def main() -> int:
 
 
 def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: dict[str, str] | None) -> None:
-    """Write the lists of recordings, and of texts if there are transcripts; a note counts clips that are too long."""
+    """Write the lists of recordings, and of texts if there are transcripts; note which clips are too long."""
     from common.importing.advice import check_recordings, long_clips  # here, as they load PyTorch
 
     clips = recordings if transcripts is None else transcripts
@@ -166,7 +166,7 @@ def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: d
         replaced = [name for name, lines in lists.items() if write_list(options.output / name, lines)]
         for columns in ("mel_dur_pitch_text", "mel_text") if any("_text_" in name for name in replaced) else ():
             path = options.output / list_name(options.name, columns, split)
-            if path.is_file():  # of former transcripts, or clips
+            if path.is_file():  # of the former transcripts
                 _rename(path)
     if long := long_clips(lengths):
         print(f"note: {options.dataset_path}: {long}; run {import_command(options.dataset_path)}", file=sys.stderr)

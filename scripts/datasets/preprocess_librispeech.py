@@ -1,4 +1,4 @@
-"""Turns LibriSpeech's FLAC files into wav files, with copies of other speeds, and writes the manifests to train with.
+"""Converts LibriSpeech's FLAC files to wav files, with copies at other speeds, and writes manifests for training.
 
 ``LibriSpeech/train-clean-100-wav/`` gets ``<id>.wav``, ``<id>-0.9.wav`` and ``<id>-1.1.wav`` next to each other, and
 ``LibriSpeech/librispeech-train-clean-100-wav.json`` lists them. Run again, it resumes: existing files stay. Copies of
@@ -29,13 +29,13 @@ class Job:
     """One utterance to convert."""
 
     source: Path  # FLAC
-    targets: dict[float, Path]  # wav of each speed, of which 1 is the first
+    targets: dict[float, Path]  # wav by speed; speed 1 is the first
     transcript: str
     where: str  # "103-1240.trans.txt:1"
 
 
 def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float]) -> list[Job]:
-    """Every utterance of a subset, in order; raises InputError for none, and for a missing text or recording."""
+    """Return all utterances of a subset in order; raise InputError if there are none, or if a file is missing."""
     root, jobs = folder / subset, []
     copies = [speed for speed in speeds if speed != 1] if subset.startswith("train") else []
     for path in sorted(root.rglob("*.trans.txt")):
@@ -53,7 +53,7 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float]) -> list[Job
 
 
 def convert(job: Job, *, folder: Path) -> dict[str, Any]:
-    """Write an utterance's missing wav files; returns its entry of the manifest, with paths relative to ``folder``."""
+    """Write an utterance's missing wav files; return its manifest entry, with paths relative to ``folder``."""
     missing = {speed: path for speed, path in job.targets.items() if not path.is_file()}
     if missing:
         wave = load_wav(job.source, sampling_rate=SAMPLING_RATE, where=job.where)

@@ -1,4 +1,4 @@
-"""A client of servers with OpenAI's speech API: it asks again where an answer fails, and says why none came."""
+"""A client for servers with OpenAI's speech API, with retries."""
 
 import json
 import re
@@ -15,23 +15,23 @@ from common.errors import InputError, OptionError, shown
 _TIMEOUT = 300.0  # s without a byte
 _LONGEST_PAUSE = 60.0  # s
 _FIRST_PAUSE = 0.5  # s, doubled with each retry
-_AGAIN = (408, 409, 425, 429)  # statuses after which the same request may succeed, and those from 500 on
-_OF_THE_TEXT = (400, 413, 422)  # statuses of a request that another text may not get
+_AGAIN = (408, 409, 425, 429)  # statuses after which a retry may succeed; those from 500 on, too
+_OF_THE_TEXT = (400, 413, 422)  # statuses that may be due to the text
 
 
 class ServerError(InputError):
-    """The server cannot be reached, or refuses whatever it is asked."""
+    """The server can't be reached, or would refuse any text."""
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """The key and the texts go to no address but the given one."""
+    """Sends the key and the texts to no address but the given one."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 def read_address(text: str) -> str:
-    """The address of a server's API, which ends with /v1; raises OptionError, which never shows what may be secret."""
+    """Return the address of a server's API, which ends in /v1; raise OptionError without showing secrets."""
     if re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", text) is None:
         raise OptionError("expected http://host:port or https://host/v1, without a name, a password and a query")
     return text.rstrip("/").removesuffix("/audio/speech").removesuffix("/v1") + "/v1"
@@ -39,18 +39,18 @@ def read_address(text: str) -> str:
 
 @dataclass(frozen=True)
 class SpeechServer:
-    """A server and the model of it that speaks. The key is part of requests alone."""
+    """A server and one of its models. The key is only sent in requests."""
 
     address: str
     model: str
     key: str = field(default="", repr=False)
     retries: int = 6
-    stopped: threading.Event = field(default_factory=threading.Event)  # set, it ends pauses and tries
+    stopped: threading.Event = field(default_factory=threading.Event)  # if set, ends pauses and retries
 
     def speak(self, text: str, **fields: str) -> bytes:
-        """The file, WAV as servers make it, of a text; ``fields`` of the request are its voice, and others.
+        """Return the WAV file of a text; ``fields`` of the request are the voice and others.
 
-        Raises ServerError as it says, and InputError where the server refuses the text or fails at it.
+        Raises ServerError, and InputError if the server refuses or fails to read this text.
         """
         wanted = {"model": self.model, "input": text, "response_format": "wav", **fields}
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
@@ -70,10 +70,10 @@ class SpeechServer:
         raise problem
 
     def _refusal(self, error: HTTPError) -> InputError:
-        """What an answer of status 300 or more says, without the key, which some repeat."""
+        """Return the error of an answer with status 300 or more, without the key, which some servers repeat."""
         said = error.read(4096).decode("utf-8", "replace")
         with suppress(ValueError, LookupError, TypeError):
             said = str(json.loads(said)["error"]["message"])
-        said = error.reason if not said or "<" in said else said  # of a page
+        said = error.reason if not said or "<" in said else said  # an HTML page
         kind = InputError if error.code in _OF_THE_TEXT or error.code >= 500 else ServerError
         return kind(f"{self.address}: status {error.code} {shown(said.replace(self.key, '...') if self.key else said)}")

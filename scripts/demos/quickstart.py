@@ -27,13 +27,13 @@ from scripts.datasets.choose_texts import read_texts
 from scripts.launch import ROOT, run_or_print
 
 SENTENCES = ROOT / "scripts/datasets/corpus_sentences.txt"
-# Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
+# Higher than the default: Griffin-Lim reconstructs harmonics 160 Hz apart much better than 100 Hz apart.
 READER = Speaker(pitch=95, marked=True)
 EPOCHS = 20  # of 66 steps
 N_VALIDATION = 10  # sentences
-MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 6 epochs 2.8, an untrained one 10
-# Options of train.py. The learning rate is 0.9e-3 after the warm-up. The speaker says everything alike each time, and a
-# few hundred steps leave no time to overfit: there is no dropout. The lists hold the speaker's phones.
+MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one after 6 epochs 2.8, an untrained one 10
+# Options of train.py. The learning rate is 0.9e-3 after the warm-up. There is no dropout: the synthetic speaker doesn't
+# vary, and a few hundred steps are too few to overfit. The lists contain the speaker's phones.
 TRAINING = f"""
 --symbols-embedding-dim 128 --in-fft-output-size 128 --out-fft-output-size 128 --in-fft-n-layers 3 --out-fft-n-layers 4
 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384 --p-in-fft-dropout 0 --p-in-fft-dropatt 0
@@ -46,7 +46,7 @@ TRAINING = f"""
 
 @dataclass(frozen=True)
 class QuickstartOptions:
-    """What is made."""
+    """What the quickstart makes."""
 
     output: Path = option(Path("output/quickstart"), "folder for everything", names=("-o",), writes=True)
     epochs: int = option(EPOCHS, "epochs to train for", least=1)
@@ -55,7 +55,7 @@ class QuickstartOptions:
 
 
 def normalize(text: str) -> str:
-    """A text as the embedded speaker gets it to read: numbers and abbreviations in words."""
+    """Return a text with numbers and abbreviations in words, as the speaker reads it."""
     return get_cleaner("english_cleaners_v3")(text)
 
 
@@ -87,7 +87,7 @@ def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker]
 
 
 def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
-    """``wavs/<name>.wav``, 16-bit mono, and ``TextGrid/<name>.TextGrid`` with the tiers words and phones."""
+    """Write ``wavs/<name>.wav``, 16-bit mono, and ``TextGrid/<name>.TextGrid`` with the tiers words and phones."""
     wave = torch.from_numpy(speech.wave)
     save_wav(folder / "wavs" / f"{name}.wav", wave, sampling_rate=speech.sampling_rate, durable=False)
     grid = tgt.TextGrid()
@@ -99,14 +99,14 @@ def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
 
 
 def call(script: str, *words: object) -> None:
-    """Run one of the toolkit's commands as a user would, and print it; ends with its status if it fails."""
+    """Print and run one of the toolkit's commands; if it fails, exit with its status."""
     following = [str(word) for word in words]
     print(f"\n$ python {script} {' '.join(following)}", flush=True)
     run_or_print([sys.executable, ROOT / script, *following])
 
 
 def measure(output: Path, phrases: list[Phrase]) -> float:
-    """Print how far phrases are from the embedded speaker's own rendering; returns the mean distortion in dB."""
+    """Print how far phrases are from the speaker's own rendering; return the mean distortion in dB."""
     distances = []
     for phrase in phrases:
         spoken = READER.speak(normalize(phrase.text))
@@ -121,14 +121,14 @@ def measure(output: Path, phrases: list[Phrase]) -> float:
 
 
 def build_parser() -> ArgumentParser:
-    """The options of the quickstart."""
+    """Return the parser of the quickstart."""
     parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
     add_options(parser, QuickstartOptions)
     return parser
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run all stages in order; raises InputError if the voice has not learned to speak."""
+    """Run all stages in order; raise InputError if the voice hasn't learned to speak."""
     options: QuickstartOptions = read_options(build_parser().parse_args(argv), QuickstartOptions)
     output = options.output.resolve()
     corpus, voice, phrases = output / "corpus", output / "voice", read_phrases(options.phrases)
