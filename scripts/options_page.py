@@ -148,15 +148,12 @@ def _row(option: Option, defaults: dict[str, str]) -> tuple[str, str, str]:
     return option.cell, "; ".join(filter(None, parts)), option.meaning
 
 
-def shared_part(_: str) -> str:
-    """Return the options that several commands share."""
-    options = {one: users for one, users in merged_options().items() if len(_commands(users)) > 1}
-    return tables(options, level=3, show_users=True)
-
-
-def own_part(command: str) -> str:
-    """Return the options that only this command has."""
-    return tables({one: users for one, users in merged_options().items() if list(users) == [command]}, level=3)
+def options_part(command: str | None) -> str:
+    """Return the options that only this command has, or without one those that several commands share."""
+    found = merged_options()
+    if command is None:
+        return tables({one: found[one] for one in found if len(_commands(found[one])) > 1}, level=3, show_users=True)
+    return tables({one: found[one] for one in found if list(found[one]) == [command]}, level=3)
 
 
 def training_part(_: str) -> str:
@@ -233,8 +230,7 @@ def _published_table(titles: str, rows: Iterable[tuple[str, ...]]) -> str:
 
 
 PARTS = {
-    "options": own_part,
-    "shared": shared_part,
+    "options": options_part,
     "training": training_part,
     "settings": settings_part,
     "published": published_part,
