@@ -124,39 +124,36 @@ def main() -> int:
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     add_options(parser, ListOptions)
     options: ListOptions = read_options(parser.parse_args(), ListOptions)
-    recordings, metadata = find_recordings(options.dataset_path), options.dataset_path / "metadata.csv"
+    recordings = find_recordings(options.dataset_path)
     if options.copy_list is not None:
         copied = list(recordings)[: options.n_clips or None]
         rows = [f"{clip}.wav\t{options.dataset_path.resolve() / recordings[clip]}\n" for clip in copied]
         write_text(options.copy_list, "".join(["output\twav\n", *rows]))
         print(f"{options.copy_list}: {len(copied)} recordings")
-        return 0
-    transcripts = read_metadata(metadata) if metadata.is_file() else None
-    clips = recordings if transcripts is None else transcripts
-    if absent := next((clip for clip in clips if clip not in recordings), None):
-        others = sorted((options.dataset_path / "wavs").glob(f"{glob.escape(absent)}.*"))
-        found = f"but {others[0].name} is{name_import(options.dataset_path)}" if others else "but metadata.csv lists it"
-        raise InputError(f"{options.dataset_path}/wavs/{absent}.wav: no such file, {found}")
-    write_lists(options, recordings, transcripts)
+    else:
+        write_lists(options, recordings)
     return 0
 
 
-def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: dict[str, str] | None) -> None:
+def write_lists(options: ListOptions, recordings: dict[str, str]) -> None:
     """Write the lists of recordings, and of texts if there are transcripts; note which clips are too long."""
     from common.importing.advice import check_recordings, long_clips  # here, as they load PyTorch
 
+    corpus, metadata = options.dataset_path, options.dataset_path / "metadata.csv"
+    transcripts = read_metadata(metadata) if metadata.is_file() else None
     clips = recordings if transcripts is None else transcripts
-    lengths = check_recordings(options.dataset_path, [recordings[clip] for clip in clips])
+    if absent := next((clip for clip in clips if clip not in recordings), None):
+        others = sorted((corpus / "wavs").glob(f"{glob.escape(absent)}.*"))
+        found = f"but {others[0].name} is{name_import(corpus)}" if others else "but metadata.csv lists it"
+        raise InputError(f"{corpus}/wavs/{absent}.wav: no such file, {found}")
+    if long := long_clips(check_recordings(corpus, [recordings[clip] for clip in clips])):
+        print(f"note: {corpus}: {long}; run {import_command(corpus)}", file=sys.stderr)
     speakers: dict[str, str] = {}  # clip -> its folder
-    if options.speaker is None and (options.dataset_path / SPEAKERS).is_file():
+    if options.speaker is None and (corpus / SPEAKERS).is_file():
         speakers = {clip: clip.partition("/")[0] for clip in clips}
     splits = read_published_splits(clips) if options.name == "ljs" else {"train": []}
     if not splits["train"]:  # another corpus
-        try:
-            splits = split_clips(clips, speakers, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
-        except InputError as error:
-            long = long_clips(lengths)
-            raise InputError(f"{error}{long and f'; {long}: {import_command(options.dataset_path)}'}") from error
+        splits = split_clips(clips, speakers, n_val=options.n_val, n_test=options.n_test, seed=options.seed)
     for split, names in splits.items():
         lists = {list_name(options.name, "audio", split): [recordings[clip] for clip in names]}
         if transcripts is not None:
@@ -168,8 +165,6 @@ def write_lists(options: ListOptions, recordings: dict[str, str], transcripts: d
             path = options.output / list_name(options.name, columns, split)
             if path.is_file():  # of the former transcripts
                 _rename(path)
-    if long := long_clips(lengths):
-        print(f"note: {options.dataset_path}: {long}; run {import_command(options.dataset_path)}", file=sys.stderr)
 
 
 if __name__ == "__main__":
