@@ -47,7 +47,7 @@ class InferenceSettings(VoiceSettings):
 )
 def inference_benchmark(own: InferenceSettings, given: Given) -> None:
     """Measure latency and throughput of a model by batch size and precision."""
-    gpu, logs = launch.cuda(own), []
+    gpu, logs = launch.gpu_option(own), []
     chosen = ["--warmup-steps", "16", "--cudnn-benchmark"] if gpu else ["--warmup-steps", "2"]
     if own.model == "Jasper":
         jasper = own.jasper or find_newest("Jasper")
@@ -139,5 +139,5 @@ def benchmark(own: GpuSettings, given: Given) -> None:
     program = ["bash", launch.ROOT / "scripts/benchmarks/gpu.sh"]
     if what != "gpu":
         program = launch.program(f"scripts.benchmarks.{what}")
-        program += launch.cuda(own) if what == "updates" else []
+        program += launch.gpu_option(own) if what == "updates" else []
     launch.exec_or_print([*program, *words])

@@ -1,7 +1,6 @@
 """Tools for checkpoint files: list voices, inspect, convert, strip, export."""
 
 import json
-import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from common.checkpoints.options import ConversionOptions
-from common.cli import ArgumentParser, run
+from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
 from common.files import check_output_file
 from common.options import add_options, read_options
@@ -252,17 +251,3 @@ def export(argv: Sequence[str]) -> None:
             else:
                 difference = write_compared(path, part, description, format=options.format)
                 print(written(path, difference, options.tolerance or TOLERANCE))
-
-
-TOOLS = {"inspect": inspect, "convert": convert, "strip": strip, "export": export}
-
-
-def main() -> None:
-    """Run the tool that the first word names."""
-    parser = ArgumentParser(prog="checkpoint_tools", description="Tools for checkpoint files.")
-    parser.add_argument("tool", choices=TOOLS, help="that --help after it describes")
-    TOOLS[parser.parse_args(sys.argv[1:2]).tool](sys.argv[2:])
-
-
-if __name__ == "__main__":
-    run(main)

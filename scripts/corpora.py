@@ -70,7 +70,7 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
             raise InputError(f"{corpus}/metadata.csv: no such file; text-to-mel models need transcripts")
         files: list[str | Path] = ["--wav-text-filelist", *(list_path(own, "audio_text", split) for split in made)]
         files += ["--output-meta-file", *(list_path(own, columns, split) for split in made)]
-        files += [*options(audio_config=own.audio_config), "--extract-mels", *chosen, *launch.cuda(own)]
+        files += [*options(audio_config=own.audio_config), "--extract-mels", *chosen, *launch.gpu_option(own)]
         launch.run_or_print([*launch.program("extract_mels.py"), "--dataset-path", corpus, *files, *given.words])
     _print_fine_tuning(own, corpus, texts)
     language = {"LANGUAGE": own.language}  # for phones, which a voice learns faster than spelling

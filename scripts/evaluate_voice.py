@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.checkpoints.command_line import check_ema, models_with, open_named_checkpoints, parse_options
-from common.cli import ArgumentParser, ComputingOptions, names_given, run
+from common.cli import ArgumentParser, ComputingOptions, names_given
 from common.errors import OptionError
 from common.evaluation.options import GRIFFIN_LIM, RESULTS, EvaluationOptions
 from common.options import add_options, read_options
@@ -115,7 +115,3 @@ def _name_of(models: "Mapping[str, LoadedCheckpoint]") -> str:
     """Return the name of a voice or vocoder in the results: its checkpoints."""
     paths = [str(one.path) for one in models.values()]
     return " through ".join(paths if "vocoder" in models else [*paths, GRIFFIN_LIM])
-
-
-if __name__ == "__main__":
-    run(main)

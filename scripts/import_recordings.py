@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.cli import ArgumentParser, run
+from common.cli import ArgumentParser
 from common.files import read_lines
 from common.importing.options import ImportOptions
 from common.options import add_options, read_options
@@ -36,7 +36,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         named = {"DATASET_PATH": args.target, "NAME": args.target.resolve().name}
         print_next("", {**named, "N_VAL": n_val, "N_TEST": 0, "FEATURES": "false"}, "prepare_dataset")
     return status
-
-
-if __name__ == "__main__":
-    run(main)

@@ -214,7 +214,7 @@ def number_of_gpus(own: GpuSettings, most: int = sys.maxsize) -> int:
     return int(own.num_gpus)
 
 
-def cuda(own: GpuSettings) -> list[str]:
+def gpu_option(own: GpuSettings) -> list[str]:
     """Return ``--cuda`` for a single-process command if a GPU is used; raise OptionError for several GPUs."""
     return ["--cuda"] * number_of_gpus(own, 1)
 
@@ -250,9 +250,9 @@ def librispeech_manifest(corpus: Path, subset: str) -> Path:
 
 
 def program(name: str) -> list[str | Path]:
-    """Return the words that start a program of the toolkit, such as inference.py or scripts.download_models."""
+    """Return the words that start a program of the toolkit, such as inference.py or `speech_toolkit evaluate`."""
     python = os.environ.get("PYTHON") or sys.executable
-    return [python, shipped(name)] if name.endswith(".py") else [python, "-m", name]
+    return [python, shipped(name)] if name.endswith(".py") else [python, "-m", *name.split()]
 
 
 def require(path: Path, message: str) -> Path:

@@ -15,7 +15,7 @@ from common.recognition.options import TranscribingOptions
 from common.registry import get_model
 from common.synthesis.options import CommandOptions, VoiceOptions
 from scripts import launch
-from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings, Script, cuda, options, setting
+from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings, Script, options, setting
 
 OUTPUT = Path("output")
 VOCODERS = {"HiFi-GAN": "hifigan", "WaveGlow": "waveglow", "Harmonic": "harmonic"}
@@ -139,7 +139,7 @@ def inference_example(own: ExampleSettings, given: Given) -> None:
         chosen = [*options(input=own.phrases, output=output, dataset_path=own.dataset_path), *own.words]
         if own.waveglow or own.hifigan:
             chosen += options(denoising_strength=0.01 if own.waveglow else 0.005)
-    command = [*launch.program("inference.py"), *chosen, *given.passed, *cuda(own), *given.words]
+    command = [*launch.program("inference.py"), *chosen, *given.passed, *launch.gpu_option(own), *given.words]
     launch.exec_or_print(command)
 
 
@@ -154,8 +154,8 @@ class EvaluateSettings(GpuSettings):
 @Script(EvaluateSettings, lambda model: [EvaluationOptions, ComputingOptions, EmaOptions])
 def evaluate_voice(own: EvaluateSettings, given: Given) -> None:
     """Evaluate a voice or a vocoder on a list."""
-    chosen = [*cuda(own), *options(output=own.output_dir, jasper=own.jasper), *given.options]
-    launch.exec_or_print([*launch.program("scripts.evaluate_voice"), *chosen])
+    chosen = [*launch.gpu_option(own), *options(output=own.output_dir, jasper=own.jasper), *given.options]
+    launch.exec_or_print([*launch.program("speech_toolkit evaluate"), *chosen])
 
 
 @dataclass(frozen=True)
@@ -180,12 +180,16 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
         launch.require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)
         output = own.output_dir / f"{manifest.stem}.json"
-        chosen = [*options(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet", *cuda(own)]
+        chosen = [
+            *options(jasper=jasper, input=manifest, dataset_path=corpus, output=output),
+            "--quiet",
+            *launch.gpu_option(own),
+        ]
         launch.run_or_print([*launch.program("inference.py"), *chosen, *given.options])
 
 
 @Script(VoiceSettings, lambda model: [ComputingOptions, EmaOptions])
 def serve(own: VoiceSettings, given: Given) -> None:
     """Serve a voice; serve.py itself reads SPEECH_API_KEY, the key that clients must send."""
-    chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *cuda(own)]
+    chosen = [*find_voice(own, given.words).words, *options(jasper=own.jasper), *launch.gpu_option(own)]
     launch.exec_or_print([*launch.program("serve.py"), *chosen, *given.options])

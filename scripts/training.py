@@ -287,7 +287,7 @@ def _evaluate_both(checkpoint: Path, tuned: Path, validation: Path, corpus: Path
             n_columns = min(2 if name == "before" else 3, *map(len, rows))  # its speaker is new
             write_text(phrases, "".join("|".join(row[:n_columns]) + "\n" for row in rows))
         measuring = [*options(dataset_path=corpus, output=folder), *switches]
-        launch.run_or_print([*launch.program("scripts.evaluate_voice"), voice, vocoder, phrases, *measuring])
+        launch.run_or_print([*launch.program("speech_toolkit evaluate"), voice, vocoder, phrases, *measuring])
 
 
 @dataclass(frozen=True)
@@ -330,5 +330,5 @@ def extract_fine_tune_mels(own: TeacherSettings, given: Given) -> None:
     else:
         chosen += ["--lists", own.filelists / own.name]
     chosen += options(output=own.output_dir or Path(f"data/mels-{own.name}"), batch_size=own.batch_size)
-    chosen += ["--resume", *given.passed, *launch.cuda(own), *given.words]
+    chosen += ["--resume", *given.passed, *launch.gpu_option(own), *given.words]
     launch.exec_or_print([*launch.program("extract_mels.py"), *chosen])

@@ -41,6 +41,7 @@ COMMANDS = {
         "write a network as ONNX, TorchScript or safetensors, or for Piper", _TOOLS, "export", "export_parser"
     ),
     "inspect": Command("describe a checkpoint or an exported file", _TOOLS, "inspect", "inspect_parser"),
+    "strip": Command("write what speaking or transcribing needs of a checkpoint", _TOOLS, "strip", "strip_parser"),
     "convert": Command("read a checkpoint of another toolkit", _TOOLS, "convert", "convert_parser"),
     "benchmark": Command("measure this machine", "benchmark", ""),
 }

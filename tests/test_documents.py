@@ -64,8 +64,6 @@ def check_options(words: list[str]) -> None:
         program += " --jasper x"
     elif program == "extract_mels" and "--checkpoint" in options:
         program += " --checkpoint x"
-    elif program == "scripts.checkpoint_tools":
-        program += f" {following[0]}"
     known = option_names(program) if options else set()
     if program == "scripts.datasets.describe_mels":  # which ignores those of the extraction
         known = known | option_names("extract_mels")

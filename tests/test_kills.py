@@ -140,9 +140,9 @@ def importing(source: Path, n_clips: int, *, n_workers: int) -> Job:
         assert found[0] == found[1] and len(found[0]) == n_clips + 1
 
     def command(folder: Path) -> list[str]:
-        return [str(source), str(folder), "--num-workers", str(n_workers)]
+        return ["import", str(source), str(folder), "--num-workers", str(n_workers)]
 
-    return Job("scripts.import_recordings", command, n_writes=n_clips // n_workers, check=check, same=same)
+    return Job("speech_toolkit.__main__", command, n_writes=n_clips // n_workers, check=check, same=same)
 
 
 @pytest.mark.parametrize(("kind", "n_kills"), [("training", 4), ("import", 3), ("extraction", 3)])
