@@ -180,12 +180,9 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
         launch.require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)
         output = own.output_dir / f"{manifest.stem}.json"
-        chosen = [
-            *options(jasper=jasper, input=manifest, dataset_path=corpus, output=output),
-            "--quiet",
-            *launch.gpu_option(own),
-        ]
-        launch.run_or_print([*launch.program("inference.py"), *chosen, *given.options])
+        chosen = [*options(jasper=jasper, input=manifest, dataset_path=corpus, output=output), "--quiet"]
+        chosen += [*launch.gpu_option(own), *given.options]
+        launch.run_or_print([*launch.program("inference.py"), *chosen])
 
 
 @Script(VoiceSettings, lambda model: [ComputingOptions, EmaOptions])
