@@ -96,12 +96,10 @@ class NetworkVocoder:
 
         An utterance's wave does not depend on the rest of its batch.
         """
-        hop = self.audio.hop_length
         frames = torch.tensor(lengths, device=mel.device) if min(lengths) < mel.size(2) else None
         waves = self._run(mel.contiguous(), frames)
-        if self._denoiser is not None:
-            waves = self._denoiser(waves, None if frames is None else frames * hop)
-        return [wave[: length * hop] for wave, length in zip(waves, lengths)]
+        waves = [wave[: length * self.audio.hop_length] for wave, length in zip(waves, lengths)]
+        return waves if self._denoiser is None else [self._denoiser(wave) for wave in waves]
 
     @torch.inference_mode()
     def stream(self, mel: Tensor) -> Iterator[Tensor]:
@@ -115,9 +113,9 @@ class NetworkVocoder:
         context += 0 if self._denoiser is None else self._denoiser.context
         for start, end in plan_pieces(n_frames, context=context):
             first = max(start - context, 0)
-            wave = self._run(mel[None, :, first : end + context].to(self.device).contiguous(), None)
+            wave = self._run(mel[None, :, first : end + context].to(self.device).contiguous(), None)[0]
             wave = wave if self._denoiser is None else self._denoiser(wave)
-            yield wave[0, (start - first) * hop : (end - first) * hop].cpu()
+            yield wave[(start - first) * hop : (end - first) * hop].cpu()
 
     def _infer(self, mel: Tensor, lengths: Tensor | None, **further: Any) -> Tensor:
         with self.autocast():
