@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.audio.mel import hann_window
 from common.config import AudioConfig
 
 BIAS_FRAMES = 88  # mel frames of zeros whose sound gives the noise's spectrum, as published
@@ -19,13 +20,8 @@ class Denoiser:
 
     def __init__(self, noise: Tensor, audio: AudioConfig, *, strength: float) -> None:
         """noise (T,): the vocoder's sound of ``BIAS_FRAMES`` mel frames of zeros."""
-        window = torch.hann_window(audio.win_length, device=noise.device)
-        self._how: dict[str, Any] = {
-            "n_fft": audio.filter_length,
-            "hop_length": audio.hop_length,
-            "win_length": audio.win_length,
-        }
-        self._how |= {"window": window}
+        self._how: dict[str, Any] = {"n_fft": audio.filter_length, "hop_length": audio.hop_length}
+        self._how["window"] = hann_window(audio).to(noise.device)
         self._strength = strength
         self.context = -(-(audio.win_length - 1) // audio.hop_length)  # frames that a sample depends on
         self.bias = self._spectrum(noise)[:, 0].abs()  # (bins,)

@@ -97,8 +97,8 @@ class NetworkVocoder:
         An utterance's wave does not depend on the rest of its batch.
         """
         frames = torch.tensor(lengths, device=mel.device) if min(lengths) < mel.size(2) else None
-        waves = self._run(mel.contiguous(), frames)
-        waves = [wave[: length * self.audio.hop_length] for wave, length in zip(waves, lengths)]
+        padded = self._run(mel.contiguous(), frames)
+        waves = [wave[: length * self.audio.hop_length] for wave, length in zip(padded, lengths)]
         return waves if self._denoiser is None else [self._denoiser(wave) for wave in waves]
 
     @torch.inference_mode()
