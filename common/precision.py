@@ -3,9 +3,11 @@
 import ctypes
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -122,6 +124,17 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(n_threads)
+
+
+@contextmanager
+def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
+    """Append the time of the block's work on a device to ``seconds``, not counting earlier work."""
+    synchronize = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
+    synchronize()
+    started = time.perf_counter()
+    yield
+    synchronize()
+    seconds.append(time.perf_counter() - started)
 
 
 def keep_freed_memory() -> bool:

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from common.audio.mel import MelExtractor
 from common.audio.options import AudioOptions
 from common.checkpoints.command_line import check_ema
-from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.checkpoints.loading import LoadedCheckpoint, open_checkpoint
 from common.config import AudioConfig, differences
 from common.data.loader import batches_of, leave_to_the_parent, loader_processes
 from common.distributed import own_cores
@@ -160,11 +160,6 @@ def stored_teacher(loaded: LoadedCheckpoint, options: ExtractionOptions) -> Stor
     text = loaded.checkpoint.text
     assert text is not None
     return StoredTeacher(loaded.spec.name, sha256(loaded.path), text, loaded.ema, options.unknown_symbols)
-
-
-def load_teacher(loaded: LoadedCheckpoint, device: torch.device) -> TeacherModel:
-    """The teacher's network on a device."""
-    return load_for_inference(loaded, device=device)[0].teach
 
 
 def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoint | None = None) -> AudioConfig:

@@ -16,7 +16,7 @@ from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
-from common.precision import Precision
+from common.precision import Precision, timed
 from common.synthesis.cuda_graphs import FRAME_STEP, SYMBOL_STEP
 from common.synthesis.networks import TextToMel, TextToWave
 from common.synthesis.options import FADE_OUT
@@ -32,7 +32,6 @@ from common.synthesis.utterances import (
 )
 from common.synthesis.vocoder import Vocoder
 from common.text.prosody import Style
-from common.timing import timed
 
 LOWEST_PITCH = 20.0  # Hz; changed pitch is clamped to it
 # Fields of `Style` that a model carries out, and the values (0 for None) with which a symbol is said as predicted.
