@@ -26,8 +26,7 @@ from common.synthesis.options import (
     CommandOptions,
     VoiceOptions,
     add_voice_options,
-    read_voice_options,
-    unsupported_options,
+    parse_voice,
 )
 
 _PURPOSES = {
@@ -83,13 +82,7 @@ def speak(argv: Sequence[str] | None) -> int:
             voices = " or ".join(f"--{spec.option}" for spec in models_with("generator"))
             copying = "for copies of recordings: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
             raise OptionError(f"no voice for text; give {voices}, or a list {copying}")
-        specs = {role: one.spec for role, one in opened.items()}
-        parser = build_parser(list(specs.values()), unsupported_options(specs))
-        args = parse_options(argv, parser, list(specs.values()))
-        voice, precision = read_voice_options(args, specs)
-        return command.speak(
-            options, voice, opened, phrases, precision=precision, files=parser.files_of(args), parameters=vars(args)
-        )
+        return command.speak(options, parse_voice(argv, build_parser, opened), opened, phrases)
 
 
 def named_recognizer(argv: Sequence[str] | None) -> ModelSpec | None:

@@ -16,7 +16,7 @@ from common.errors import OptionError
 from common.options import add_options, read_options
 from common.registry import ModelSpec
 from common.serving.options import ServerOptions
-from common.synthesis.options import VoiceOptions, add_voice_options, read_voice_options, unsupported_options
+from common.synthesis.options import VoiceOptions, add_voice_options, parse_voice
 
 if TYPE_CHECKING:
     from common.serving.models import ServedModels
@@ -66,10 +66,8 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
         raise OptionError(f"no voice to speak with; give one of {voices}")
     if "vocoder" not in opened and not generator.spec.makes_wave:
         print(GRIFFIN_LIM)
-    specs = {role: one.spec for role, one in opened.items()}
-    args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))
-    options, precision = read_voice_options(args, specs)
-    voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
+    given = parse_voice(argv, build_parser, opened)
+    voice = make_voice(generator, opened.get("vocoder"), given.voice, precision=given.precision)
     name, recognizer_name = voice_name(generator.path), recognizer.path.stem if recognizer else ""
     names = [*filter(None, (name, recognizer_name)), *voice.speakers]
     aliases = ({generator.path.stem: name} if generator.path.stem != name else {}) | dict(args.alias)
@@ -79,7 +77,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     return ServedModels(
         voice=voice,
         voice_name=name,
-        recognizer=load_recognizer(recognizer, precision=precision) if recognizer else None,
+        recognizer=load_recognizer(recognizer, precision=given.precision) if recognizer else None,
         recognizer_name=recognizer_name,
         aliases=aliases,
     )

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints.exported import Exports, Noise, OnnxRunner, Part, Shapes
-from common.checkpoints.exporting import largest_difference, write_onnx
-from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
+from common.checkpoints.exporting import exports_of, largest_difference, write_onnx
+from common.checkpoints.loading import LoadedCheckpoint
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
@@ -75,7 +75,7 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
     stored = generator.checkpoint
     check_symbols(generator)
     contract_of(vocoder).check(stored.audio, owner=str(generator.path), assumed=stored.assumed)
-    voice, sound = (_exports(one) for one in (generator, vocoder))
+    voice, sound = (exports_of(one) for one in (generator, vocoder))
     if len(voice.parts) > 1:
         raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, and Piper takes one")
     assert stored.text is not None
@@ -134,13 +134,6 @@ def _metadata(about: Mapping[str, Any]) -> dict[str, str]:
     metadata = {"model_type": "vits", "comment": "piper", "has_espeak": 1, "n_speakers": about["num_speakers"]}
     metadata |= {"language": about["language"]["name_english"], "voice": about["espeak"]["voice"]}
     return {name: str(value) for name, value in (metadata | {"sample_rate": about["audio"]["sample_rate"]}).items()}
-
-
-def _exports(loaded: LoadedCheckpoint) -> Exports:
-    """The network of a checkpoint as it is exported."""
-    if loaded.exported is not None or loaded.spec.find("export", "exports") is None:
-        raise InputError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
-    return loaded.spec.export.exports(*load_for_inference(loaded, device="cpu"), loaded.checkpoint.audio)
 
 
 def _part(voice: Exports, sound: Exports, audio: AudioConfig) -> Part:

@@ -142,11 +142,6 @@ class AudioContract:
     assumed: tuple[str, ...] = ()  # fields that its file does not record, which may differ
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
-    def unrecorded(self, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> list[str]:
-        """Return the fields that differ, but that one of the two doesn't record."""
-        open_fields = dict.fromkeys((*self.assumed, *assumed))
-        return [name for name in open_fields if getattr(audio, name) != getattr(self.audio, name)]
-
     def differences(self, audio: AudioConfig, *, owner: str = "", assumed: tuple[str, ...] = ()) -> list[str]:
         """Return a line for each field in which the mels of ``owner`` differ and may not."""
         ignored = (*self.assumed, *assumed, *self.accepted)
@@ -166,5 +161,6 @@ class AudioContract:
                 option = f"--accept-audio-differences {' '.join([*self.accepted, *refused])}"
                 message += f"; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give {option}"
             raise InputError(message)
-        if names := " and ".join(self.unrecorded(audio, assumed=assumed)):
+        unrecorded = dict.fromkeys((*self.assumed, *assumed))
+        if names := " and ".join(name for name in unrecorded if getattr(audio, name) != getattr(self.audio, name)):
             print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")
