@@ -179,13 +179,13 @@ class TextFrontEnd:
         if unknown and not self._drop:
             raise InputError(describe_unknown(unknown, text=text, reading=reading, table=self._table, where=where))
         known = [symbol for symbol in symbols if symbol in self._table]
-        ids = [self._table.id_of(symbol) for symbol in known]
+        ids = [self._table.ids[symbol] for symbol in known]
         # Punctuation is spoken where it is all that was written, and not where it is all that is left.
         is_cut = self._drop and any(not one.isspace() and one not in self._table for one in text)
         if all(one.isspace() or (is_cut and not any(map(str.isalnum, one))) for one in known):
             left = "nothing to speak is left after cleaning that this voice has a symbol for"
             raise EmptyTextError(f"empty transcript {quote(text)}: {left}{at(where)}", unknown)
-        space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
+        space = [self._table.ids[" "]] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space, unknown
 
     def inputs(self, ids: Sequence[int]) -> Tensor:

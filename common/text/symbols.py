@@ -79,15 +79,12 @@ class SymbolTable:
     phones: bool = False  # True: a transcript is a row of phones; False: characters, with ARPAbet in curly braces
 
     @cached_property
-    def _ids(self) -> dict[str, int]:
+    def ids(self) -> dict[str, int]:
+        """The id of each symbol."""
         return {symbol: index for index, symbol in enumerate(self.symbols)}
 
-    def id_of(self, symbol: str) -> int:
-        """A symbol's id; ``KeyError`` when it is not in the set."""
-        return self._ids[symbol]
-
     def __contains__(self, symbol: str) -> bool:
-        return symbol in self._ids
+        return symbol in self.ids
 
 
 @cache
