@@ -171,8 +171,7 @@ def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoi
     except InputError as error:
         raise OptionError(str(error)) from error
     if teacher is not None:
-        unrecorded = {name: getattr(audio, name) for name in teacher.checkpoint.assumed}
-        wanted = replace(teacher.checkpoint.audio, **unrecorded)
-        if lines := differences(audio, wanted, names=("options", str(teacher.path))):
+        made, names = teacher.checkpoint, ("options", str(teacher.path))
+        if lines := differences(audio, made.audio, names=names, ignored=made.assumed):
             raise OptionError(f"the teacher makes other mel-spectrograms: {'; '.join(lines)}; leave these options out")
     return audio
