@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -129,11 +128,12 @@ def one_thread() -> Iterator[None]:
 @contextmanager
 def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
     """Append the time of the block's work on a device to ``seconds``, not counting earlier work."""
-    synchronize = partial(torch.cuda.synchronize, device) if device.type == "cuda" else lambda: None
-    synchronize()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
     started = time.perf_counter()
     yield
-    synchronize()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
     seconds.append(time.perf_counter() - started)
 
 

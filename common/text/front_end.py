@@ -4,7 +4,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
@@ -82,6 +82,7 @@ class TextFrontEnd:
         self._vectors = None if features is None else torch.tensor(features.vectors)
         self._lexicon = Lexicon() if lexicon is None else lexicon
         self._given_phones = self._phones and config.g2p is None  # the text is phones already
+        self._tokens: Callable[[str], list[str]] = str.split if self._given_phones else TOKEN.findall
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
         reads_text = config.g2p is not None and not self._cleaners
         self._read_numbers = (number_reader(config.g2p_language) if reads_text else None) or str
@@ -228,9 +229,6 @@ class TextFrontEnd:
         if self._given_phones:
             text = f" {phones} "
         return replace(span, text=text, source=span.text if span.source is None else span.source)
-
-    def _tokens(self, text: str) -> list[str]:
-        return text.split() if self._given_phones else TOKEN.findall(text)
 
     def _spoken(self, text: str, draw: RandomNumbers | None) -> Spoken:
         """The symbols of a text in words."""
