@@ -27,7 +27,7 @@ from common.text.normalization.published.reading import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
 from common.text.ssml import Span
-from common.text.symbols import G2P_SETS, PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts, precomposed
+from common.text.symbols import G2P_SETS, SILENCES, canonical_phone, get_symbol_table, name_counts, precomposed
 from common.text.words import (
     PUNCTUATION,
     TOKEN,
@@ -94,8 +94,7 @@ class TextFrontEnd:
         self._say_alone = lru_cache(maxsize=20_000)(self._say)
         others = SILENCES if self._phones else (*PUNCTUATION, " ")
         self._between = BETWEEN if table.name in G2P_SETS else frozenset(others)  # symbols of no word
-        by_length = sorted((s for s in table.symbols if s != PADDING), key=len, reverse=True)
-        self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
+        self._phone = table.splitter()
 
     def __reduce__(self) -> tuple:
         unknown = "drop" if self._drop else "error"

@@ -1,7 +1,8 @@
 """Ordered tables of the symbols a voice can be trained on: characters with ARPAbet, and phone sets."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from unicodedata import combining, is_normalized, normalize
@@ -85,6 +86,11 @@ class SymbolTable:
 
     def __contains__(self, symbol: str) -> bool:
         return symbol in self.ids
+
+    def splitter(self, *, without: Collection[str] = ()) -> re.Pattern:
+        """Matches the longest of the symbols, but for padding and those ``without``, else one character."""
+        symbols = sorted({*self.symbols} - {PADDING, *without}, key=len, reverse=True)
+        return re.compile("|".join([*map(re.escape, symbols), "."]), re.DOTALL)
 
 
 @cache
