@@ -15,7 +15,6 @@ from common.checkpoints.command_line import (
     parse_options,
 )
 from common.cli import MEASURING, ArgumentParser, ComputingOptions, names_given, run
-from common.errors import OptionError
 from common.options import add_options, read_options
 from common.recognition.options import REMOVED as REMOVED_OF_RECOGNITION, TranscribingOptions
 from common.registry import ModelSpec
@@ -77,11 +76,8 @@ def speak(argv: Sequence[str] | None) -> int:
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)
         if "generator" in opened or not is_copied:
             shipped_sound = not options.no_audio and read_options(args, VoiceOptions).takes_shipped_vocoder
-            opened = with_shipped(opened, with_vocoder=shipped_sound)
-        if "generator" not in opened and not is_copied:
-            voices = " or ".join(f"--{spec.option}" for spec in models_with("generator"))
-            copying = "for copies of recordings: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
-            raise OptionError(f"no voice for text; give {voices}, or a list {copying}")
+            advice = ", or a list for copies of recordings: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
+            opened = with_shipped(opened, with_vocoder=shipped_sound, advice=advice)
         return command.speak(options, parse_voice(argv, build_parser, opened), opened, phrases)
 
 

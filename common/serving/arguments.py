@@ -61,9 +61,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     opened = open_named_checkpoints(args, *_PURPOSES)
     recognizer = opened.pop("recognizer", None)
     opened = with_shipped(opened, with_vocoder=read_options(args, VoiceOptions).takes_shipped_vocoder)
-    if (generator := opened.get("generator")) is None:
-        voices = ", ".join(f"--{spec.option}" for spec in models_with("generator"))
-        raise OptionError(f"no voice to speak with; give one of {voices}")
+    generator = opened["generator"]
     if "vocoder" not in opened and not generator.spec.makes_wave:
         print(GRIFFIN_LIM)
     given = parse_voice(argv, build_parser, opened)

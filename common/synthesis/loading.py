@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from common.checkpoints.command_line import models_with
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.errors import OptionError
 from common.precision import Precision
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, AccelerationOptions, VoiceOptions
@@ -47,8 +48,6 @@ def load_voice(
         if one is not None
     }
     opened = with_shipped(opened, quiet=True)
-    if "generator" not in opened:
-        raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
     text = TextOverrides(lexicon=None if lexicon is None else Path(lexicon))
     precision = precision_for(list(opened.values()), device)
     return make_voice(opened["generator"], opened.get("vocoder"), VoiceOptions(front_end=text), precision=precision)
@@ -187,15 +186,19 @@ def shipped_vocoder(audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> Loa
 
 
 def with_shipped(
-    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool = True, quiet: bool = False
+    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool = True, quiet: bool = False, advice: str = ""
 ) -> dict[str, LoadedCheckpoint]:
     """``opened`` checkpoints by role with the shipped voice where none is given, and the shipped vocoder where it is
-    wanted, none is given, and it reads the voice's mels; lines say which, unless ``quiet``.
+    wanted, none is given, and it reads the voice's mels; lines say which, unless ``quiet``. Raises OptionError,
+    which ends with ``advice``, if there is no voice.
     """
     found, path = dict(opened), VOICES / VOICE
-    if "generator" not in opened and path.is_file():
+    if "generator" not in opened:
+        if not path.is_file():
+            models = " or ".join(f"{spec.name} (--{spec.option})" for spec in models_with("generator"))
+            raise OptionError(f"no voice for text; give a checkpoint of {models}{advice}")
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
-    if with_vocoder and "generator" in found and "vocoder" not in found and not found["generator"].spec.makes_wave:
+    if with_vocoder and "vocoder" not in found and not found["generator"].spec.makes_wave:
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
             found["vocoder"] = vocoder
