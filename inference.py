@@ -68,10 +68,9 @@ def speak(argv: Sequence[str] | None) -> int:
         from common.synthesis.loading import with_shipped
         from common.synthesis.phrases import read_phrases
 
-        is_shipped = not names_given(argv) & {f"--{spec.option}" for role in _PURPOSES for spec in models_with(role)}
-        if is_shipped and options.text is not None and len(options.text) <= SHORT_TEXT:
-            stack.enter_context(one_thread())
         opened = open_named_checkpoints(args, *_PURPOSES, quiet=options.quiet)
+        if not opened and options.text is not None and len(options.text) <= SHORT_TEXT:
+            stack.enter_context(one_thread())
         phrases = [] if options.list is None else read_phrases(options.list)
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)
         if "generator" in opened or not is_copied:

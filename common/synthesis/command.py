@@ -98,9 +98,9 @@ def _copies(
     contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
     items, audio = load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
     if not options.no_audio:
-        if vocoder is None and voice_options.takes_shipped_vocoder and (vocoder := shipped_vocoder(audio)) is not None:
-            print(f"no vocoder checkpoint is given: the sound is made by {vocoder.path}")
-        elif vocoder is None:
+        if vocoder is None and voice_options.takes_shipped_vocoder:
+            vocoder = shipped_vocoder(audio)
+        if vocoder is None:
             print(GRIFFIN_LIM)
         sound = load_vocoder(vocoder, voice_options, audio=audio, precision=precision)
     return items, Synthesizer(audio=audio, precision=precision, vocoder=sound, fade_out=speaking.fade_out)

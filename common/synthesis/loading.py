@@ -173,16 +173,22 @@ def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> Loaded
     return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
 
 
-def shipped_vocoder(audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> LoadedCheckpoint | None:
-    """Open the vocoder in ``VOICES``; None if there is none, or if it reads other mels than ``audio``.
+def shipped_vocoder(
+    audio: AudioConfig, *, assumed: tuple[str, ...] = (), quiet: bool = False
+) -> LoadedCheckpoint | None:
+    """Open the vocoder in ``VOICES``, with a line on stdout unless ``quiet``.
 
-    Fields of these that are ``assumed`` may differ, as in `AudioContract`.
+    None if there is none, or if it reads other mels than ``audio``, of which fields that are ``assumed`` may differ.
     """
     path = VOICES / VOCODER
     if not path.is_file():
         return None
     opened = open_checkpoint(path, role="vocoder", ema=True)
-    return None if contract_of(opened).differences(audio, assumed=assumed) else opened
+    if contract_of(opened).differences(audio, assumed=assumed):
+        return None
+    if not quiet:
+        print(f"no vocoder checkpoint is given: the sound is made by {path}")
+    return opened
 
 
 def with_shipped(
@@ -198,12 +204,10 @@ def with_shipped(
             models = " or ".join(f"{spec.name} (--{spec.option})" for spec in models_with("generator"))
             raise OptionError(f"no voice for text; give a checkpoint of {models}{advice}")
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
+        if not quiet:
+            print(f"no voice is given: {path}")
     if with_vocoder and "vocoder" not in found and not found["generator"].spec.makes_wave:
         made = found["generator"].checkpoint
-        if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
+        if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed, quiet=quiet)) is not None:
             found["vocoder"] = vocoder
-    for role in ("generator", "vocoder"):
-        if role in found and role not in opened and not quiet:
-            what = "vocoder checkpoint is given: the sound is made by" if role == "vocoder" else "voice is given:"
-            print(f"no {what} {found[role].path}")
     return found
