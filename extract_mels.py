@@ -5,10 +5,10 @@ import sys
 from collections.abc import Sequence
 
 from common.audio.options import AudioOptions
-from common.cli import ArgumentParser, run
+from common.cli import ArgumentParser, names_given, run
 from common.data_report.options import Limits, ReportOptions
 from common.errors import InputError
-from common.extraction.arguments import chosen_teacher, extraction_parser, teacher_forcing_parser, wants_teacher_forcing
+from common.extraction.arguments import chosen_teacher, extraction_parser, teacher_forcing_parser
 from common.extraction.options import ExtractionOptions, TeacherForcingOptions
 from common.options import add_options, read_options
 from common.signals import ended_by
@@ -37,7 +37,8 @@ def report_on_data(args: argparse.Namespace) -> int:
 
 def extract(args: argparse.Namespace) -> int:
     """Extract features; exit status 1 if an utterance was refused."""
-    from common.extraction.batches import load_teacher, mel_settings, open_teacher, stored_teacher
+    from common.checkpoints.loading import load_for_inference
+    from common.extraction.batches import mel_settings, open_teacher, stored_teacher
     from common.extraction.corpus import extract_corpus, table
     from common.extraction.features import ExtractionPlan
     from common.precision import precision_of_device
@@ -51,7 +52,7 @@ def extract(args: argparse.Namespace) -> int:
     plan = ExtractionPlan(options, config, None if teacher is None else stored_teacher(teacher, options))
     device = precision_of_device("cuda" if options.cuda else "cpu").device
     try:
-        network = None if teacher is None else load_teacher(teacher, device)
+        network = None if teacher is None else load_for_inference(teacher, device=device)[0].teach
         report = extract_corpus(plan, teacher=network, device=device)
     except KeyboardInterrupt as error:
         line, status = ended_by(error)
@@ -84,7 +85,7 @@ def extract_teacher_forced(args: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Extract features, report on the data, or make a generator's own mels."""
-    if wants_teacher_forcing(argv):
+    if names_given(argv) & {"--checkpoint", "--checkpoint-path"}:
         return extract_teacher_forced(teacher_forcing_parser().parse_args(argv))
     args = build_parser().parse_args(argv)
     if not args.dataset_path.is_dir():

@@ -15,7 +15,6 @@ from common.checkpoints.command_line import (
     parse_options,
 )
 from common.cli import MEASURING, ArgumentParser, ComputingOptions, names_given, run
-from common.errors import OptionError
 from common.options import add_options, read_options
 from common.recognition.options import REMOVED as REMOVED_OF_RECOGNITION, TranscribingOptions
 from common.registry import ModelSpec
@@ -26,8 +25,7 @@ from common.synthesis.options import (
     CommandOptions,
     VoiceOptions,
     add_voice_options,
-    read_voice_options,
-    unsupported_options,
+    parse_voice,
 )
 
 _PURPOSES = {
@@ -70,26 +68,16 @@ def speak(argv: Sequence[str] | None) -> int:
         from common.synthesis.loading import with_shipped
         from common.synthesis.phrases import read_phrases
 
-        is_shipped = not names_given(argv) & {f"--{spec.option}" for role in _PURPOSES for spec in models_with(role)}
-        if is_shipped and options.text is not None and len(options.text) <= SHORT_TEXT:
-            stack.enter_context(one_thread())
         opened = open_named_checkpoints(args, *_PURPOSES, quiet=options.quiet)
+        if not opened and options.text is not None and len(options.text) <= SHORT_TEXT:
+            stack.enter_context(one_thread())
         phrases = [] if options.list is None else read_phrases(options.list)
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)
         if "generator" in opened or not is_copied:
             shipped_sound = not options.no_audio and read_options(args, VoiceOptions).takes_shipped_vocoder
-            opened = with_shipped(opened, with_vocoder=shipped_sound)
-        if "generator" not in opened and not is_copied:
-            voices = " or ".join(f"--{spec.option}" for spec in models_with("generator"))
-            copying = "for copies of recordings: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
-            raise OptionError(f"no voice for text; give {voices}, or a list {copying}")
-        specs = {role: one.spec for role, one in opened.items()}
-        parser = build_parser(list(specs.values()), unsupported_options(specs))
-        args = parse_options(argv, parser, list(specs.values()))
-        voice, precision = read_voice_options(args, specs)
-        return command.speak(
-            options, voice, opened, phrases, precision=precision, files=parser.files_of(args), parameters=vars(args)
-        )
+            advice = ", or a list for copies of recordings: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
+            opened = with_shipped(opened, with_vocoder=shipped_sound, advice=advice)
+        return command.speak(options, parse_voice(argv, build_parser, opened), opened, phrases)
 
 
 def named_recognizer(argv: Sequence[str] | None) -> ModelSpec | None:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -119,9 +119,9 @@ def naming_errors(where: str, *, error: type[InputError] = InputError) -> Iterat
         raise error(f"{where}: {found}" if where else str(found)) from found
 
 
-def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:
-    """One line for each value in which two configs of the same class differ, empty when they are equal."""
-    left, right = _leaves(to_plain(first)), _leaves(to_plain(second))
+def differences(first: Any, second: Any, *, names: tuple[str, str], ignored: Collection[str] = ()) -> list[str]:
+    """One line for each value in which two configs of the same class differ, but for fields that are ``ignored``."""
+    left, right = (_leaves({k: v for k, v in to_plain(one).items() if k not in ignored}) for one in (first, second))
     pairs = ((path[1:], left.get(path), right.get(path)) for path in left | right)
     return [f"{path}: {shown(one)} ({names[0]}), {shown(two)} ({names[1]})" for path, one, two in pairs if one != two]
 

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -122,6 +123,18 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(n_threads)
+
+
+@contextmanager
+def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
+    """Append the time of the block's work on a device to ``seconds``, not counting earlier work."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    started = time.perf_counter()
+    yield
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    seconds.append(time.perf_counter() - started)
 
 
 def keep_freed_memory() -> bool:

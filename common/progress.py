@@ -14,20 +14,15 @@ T = TypeVar("T")
 SECONDS_IN_FILES = 30.0  # between the bars of one that is no terminal; quick jobs show none there
 
 
-class Progress(Generic[T]):
+class Progress(nullcontext, Generic[T]):
     """Shows no progress; has the methods of tqdm's bars."""
 
     def __init__(self, items: Iterable[T] = ()) -> None:
+        super().__init__(self)
         self.items = items
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.items)
-
-    def __enter__(self) -> "Progress[T]":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
 
     def update(self, n: float = 1) -> None:
         """Count ``n`` more items."""

@@ -170,22 +170,14 @@ class FFTransformer(nn.Module):
         if conditioning is not None:
             x = x + conditioning
         x = self.drop(x * mask)
-        if not torch.jit.is_scripting() and self._packs(x):
-            return self._forward_packed(x, mask)
+        if not torch.jit.is_scripting():  # noqa: SIM102 - TorchScript skips the body of this condition alone
+            # On a CPU, where reading the lengths doesn't synchronize, nothing is computed for padding.
+            if self.mask_convolutions and len(x) > 1 and x.device.type == "cpu" and not torch.compiler.is_compiling():
+                packing = Packing(mask, gap=self.kernel_size // 2)
+                packed = packing.pack(x)
+                for layer in self.layers:
+                    packed = layer(packed, packing.mask, packing.pieces)
+                return packing.unpack(packed)
         for layer in self.layers:
             x = layer(x, mask)
         return x
-
-    @torch.jit.unused
-    def _packs(self, x: Tensor) -> bool:
-        """Whether to pack, on CPUs only, where reading the lengths doesn't synchronize."""
-        on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
-        return self.mask_convolutions and on_cpu and x.size(0) > 1
-
-    @torch.jit.unused
-    def _forward_packed(self, x: Tensor, mask: Tensor) -> Tensor:
-        packing = Packing(mask, gap=self.kernel_size // 2)
-        packed = packing.pack(x)
-        for layer in self.layers:
-            packed = layer(packed, packing.mask, packing.pieces)
-        return packing.unpack(packed)

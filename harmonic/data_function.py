@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import MelExtractor
+from common.audio.mel import SILENT_MEL, MelExtractor
 from common.audio.pitch import AT_FRAMES
 from common.audio.pitch_cache import PitchCache
 from common.audio.wav import resample
 from common.data.batch import Batch
 from common.data.filelist import Filelists
-from common.data.recordings import SILENCE, RecordingDataset
+from common.data.recordings import RecordingDataset
 from harmonic.arg_parser import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
@@ -86,7 +86,7 @@ class HarmonicDataset(RecordingDataset):
             first += self.random_start(index, last=(last + before) // hop - first, epoch=epoch)
             start = first * hop - before
             mel = mel[:, first : first + n_frames]
-            mel = F.pad(mel, (0, n_frames - mel.size(1)), value=SILENCE)
+            mel = F.pad(mel, (0, n_frames - mel.size(1)), value=SILENT_MEL)
         wave = resample(self.load(index, start=start, n_samples=math.ceil(n_samples * speed)), ratio=1 / speed)
         wave = F.pad(wave[:n_samples], (0, max(n_samples - len(wave), 0)))
         if mel is None:

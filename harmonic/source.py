@@ -6,10 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.pitch import PITCH_LIMITS
 from common.config import AudioConfig
 
-LOWEST, HIGHEST = PITCH_LIMITS  # Hz
+LOWEST, HIGHEST = 30.0, 1200.0  # Hz
 
 
 def fill_unvoiced(pitch: Tensor) -> Tensor:

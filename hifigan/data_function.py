@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import MelExtractor
+from common.audio.mel import SILENT_MEL, MelExtractor
 from common.data.batch import Batch
 from common.data.filelist import Filelists
-from common.data.recordings import SILENCE, RecordingDataset
+from common.data.recordings import RecordingDataset
 from hifigan.arg_parser import TrainingOptions
 
 
@@ -59,7 +59,7 @@ class HifiganDataset(RecordingDataset):
             first = self.random_start(index, last=n_frames - n_wanted, epoch=epoch)
             start = first * hop
             mel = mel[:, first : min(first + n_wanted, n_frames)]
-            mel = F.pad(mel, (0, n_wanted - mel.size(1)), value=SILENCE)
+            mel = F.pad(mel, (0, n_wanted - mel.size(1)), value=SILENT_MEL)
         return self._batch(index, self.load(index, start=start, n_samples=size), mel)
 
     def _batch(self, index: int, wave: Tensor, mel: Tensor | None) -> HifiganBatch:

@@ -1,6 +1,5 @@
 """Lists of recordings for a recognizer: LibriSpeech's JSON manifests, plain lists, folders, or one file."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -149,9 +148,3 @@ def _read_manifest(path: Path, folder: Path) -> list[Entry]:
     if not items:
         raise InputError(f"{path}: holds no utterances")
     return [item.entry(folder, path, f"{path}: entry {number}") for number, item in enumerate(items, 1)]
-
-
-def manifest_bytes(items: Sequence[dict[str, Any]]) -> bytes:
-    """Format a manifest, one utterance a line."""
-    lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items)
-    return f"[\n{lines}\n]\n".encode()

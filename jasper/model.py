@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 from common.config import AudioConfig
 from common.nn.layers import Dropout, mask_from_lengths
@@ -223,7 +225,9 @@ class Jasper(Transcriber, nn.Module):
             if isinstance(layers, nn.ModuleList | nn.Sequential):
                 for index, layer in enumerate(layers):
                     if isinstance(layer, nn.BatchNorm2d):
-                        _fold(layer, into=layers[index - 1])
+                        conv: Any = layers[index - 1]
+                        statistics: Any = layer.running_mean, layer.running_var, layer.eps, layer.weight, layer.bias
+                        conv.weight, conv.bias = fuse_conv_bn_weights(conv.weight, conv.bias, *statistics)
                         layers[index] = nn.Identity()
 
 
@@ -246,14 +250,6 @@ def masked(x: Tensor, lengths: Tensor) -> Tensor:
     if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths >= x.size(3)).all()):
         return x
     return x.masked_fill(~mask_from_lengths(lengths, x.size(3))[:, None, None], 0.0)
-
-
-@torch.no_grad()
-def _fold(norm: nn.BatchNorm2d, *, into: nn.Module) -> None:
-    assert isinstance(into, RowConv) and norm.running_mean is not None and norm.running_var is not None
-    scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
-    into.weight = nn.Parameter(into.weight * scale[:, None, None])  # the old one may be shared
-    into.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
 
 
 def build_networks(

@@ -213,18 +213,15 @@ def export(argv: Sequence[str]) -> None:
     """Write the network of a checkpoint in another format, and compare the file with PyTorch."""
     options = export_parser().parse_args(argv)
     from common.checkpoints.checkpoint import strip_checkpoint
-    from common.checkpoints.exported import describe, describe_part, part_path
-    from common.checkpoints.exporting import write_compared, write_quantized, write_safetensors
-    from common.checkpoints.loading import load_for_inference, open_checkpoint
+    from common.checkpoints.exported import describe, part_path
+    from common.checkpoints.exporting import exports_of, write_compared, write_quantized, write_safetensors
+    from common.checkpoints.loading import open_checkpoint
 
     opened = open_checkpoint(options.checkpoint)
     if options.format == PIPER:
         export_piper(options, opened)
         return
-    if opened.exported is not None or opened.spec.find("export", "exports") is None:
-        raise OptionError(f"{options.checkpoint}: a checkpoint of {opened.spec.name} that can be exported is expected")
-    network, config = load_for_inference(opened, device="cpu")
-    exports = opened.spec.export.exports(network, config, opened.checkpoint.audio)
+    exports = exports_of(opened)
     scriptable = options.format != "torchscript" or all(part.scriptable for part in exports.parts)
     quantizable = options.format == "onnx" and all(part.quantization for part in exports.parts)
     if not scriptable or (options.quantize and not quantizable):
@@ -243,7 +240,7 @@ def export(argv: Sequence[str]) -> None:
     files = {part_path(target, part.name): part for part in exports.parts}
     with new_files(files):
         for path, part in files.items():
-            description = about | describe_part(exports, part)
+            description = about | {"part": part.name, "inputs": part.inputs, "outputs": part.outputs}
             if options.quantize:
                 difference = write_quantized(path, part, description, mels=mels, audio=stripped.audio)
                 said = f"{options.quantize}, mean mel distance from PyTorch"

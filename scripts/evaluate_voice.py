@@ -11,7 +11,7 @@ from common.errors import OptionError
 from common.evaluation.options import GRIFFIN_LIM, RESULTS, EvaluationOptions
 from common.options import add_options, read_options
 from common.registry import ModelSpec, available_models
-from common.synthesis.options import add_voice_options, read_voice_options, unsupported_options
+from common.synthesis.options import add_voice_options, parse_voice
 
 if TYPE_CHECKING:
     from common.checkpoints.loading import LoadedCheckpoint
@@ -98,17 +98,18 @@ def _evaluate(argv: Sequence[str] | None, speaking: "Mapping[str, LoadedCheckpoi
     """Evaluate checkpoints by role, with their own options, into ``output``; return the exit status."""
     from common.evaluation import command
 
-    specs = {role: one.spec for role, one in speaking.items()}
-    parser = build_parser(list(specs.values()), unsupported_options(specs) - {"ema"})  # a recognizer has it, too
-    args = parse_options(argv, parser, list(specs.values()), intermixed=True)
+    def parser_of(models: Sequence[ModelSpec], without: Collection[str]) -> ArgumentParser:
+        return build_parser(models, set(without) - {"ema"})  # which a recognizer has, too
+
+    given = parse_voice(argv, parser_of, speaking, intermixed=True)
+    args = given.args
     for role, one in speaking.items():
         setattr(args, role, one.path)
     models = dict(speaking) | open_named_checkpoints(args, "recognizer")
     if args.ema and models:
         check_ema(list(models.values()))
-    options, (voice, precision) = read_options(args, EvaluationOptions), read_voice_options(args, specs)
-    options = replace(options, output=output)
-    return command.evaluate(args.list, options, voice, models, precision=precision, parameters=vars(args))
+    options = replace(read_options(args, EvaluationOptions), output=output)
+    return command.evaluate(args.list, options, given.voice, models, precision=given.precision, parameters=vars(args))
 
 
 def _name_of(models: "Mapping[str, LoadedCheckpoint]") -> str:

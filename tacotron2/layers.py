@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from common.nn.layers import ConvNorm, Dropout, Gain, mask_from_lengths, normalize_masked
+from common.nn.layers import ConvNorm, Dropout, Gain, mask_from_lengths
 from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet
@@ -46,6 +46,30 @@ class ConvolutionBlock(nn.ModuleList):
         if self.activation != "linear":
             x = torch.relu(x) if self.activation == "relu" else torch.tanh(x)
         return self.dropout(x)
+
+
+def normalize_masked(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
+    """Batch norm of x (B, C, L) over the positions in mask (B, L), zero elsewhere; no shape depends on the mask.
+
+    A single position, which has no variance, is normalized by the running statistics.
+    """
+    padding = ~mask.unsqueeze(1)
+    if not norm.training:
+        return norm(x).masked_fill(padding, 0.0)
+    assert norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None
+    count, values = mask.sum(), x.float()
+    mean = values.masked_fill(padding, 0.0).sum((0, 2)) / count
+    variance = (values - mean.unsqueeze(1)).masked_fill(padding, 0.0).square().sum((0, 2)) / count
+    several = count > 1  # on the device, as the count is
+    used_mean = torch.where(several, mean, norm.running_mean)
+    scale = norm.weight * torch.rsqrt(torch.where(several, variance, norm.running_var) + norm.eps)
+    with torch.no_grad():
+        momentum = (norm.momentum or 0.0) * several.float()
+        norm.running_mean.lerp_(mean, momentum)
+        norm.running_var.lerp_(variance * count / (count - 1).clamp(min=1), momentum)
+        norm.num_batches_tracked.add_(several)
+    normed = (values - used_mean.unsqueeze(1)) * scale.unsqueeze(1) + norm.bias.unsqueeze(1)
+    return normed.masked_fill(padding, 0.0).to(x.dtype)
 
 
 class LocationLayer(nn.Module):

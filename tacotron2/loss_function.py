@@ -1,10 +1,11 @@
 """Tacotron 2's losses: mels before and after the postnet, and the gate."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn.alignment import diagonality, distance_from_diagonal
+from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
 from common.training.objective import (
     Example,
@@ -97,6 +98,18 @@ def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: 
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
         errors = {name: error * mask for name, error in errors.items()}
     return {name: error.sum() for name, error in errors.items()}
+
+
+def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """How far each frame's attention is from an even pace: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
+
+    Source: Tachibana et al. (2018, arXiv:1710.08969), section 4.1.
+    """
+    tokens = torch.arange(alignments.size(2), device=alignments.device) / token_lengths.view(-1, 1)
+    frames = torch.arange(alignments.size(1), device=alignments.device) / frame_lengths.view(-1, 1)
+    distance = tokens.unsqueeze(1) - frames.unsqueeze(2)
+    away = 1 - torch.exp(-distance.square() / (2 * 0.2**2))
+    return (alignments.float() * away).sum(2) * mask_from_lengths(frame_lengths, alignments.size(1))
 
 
 build_objective = Tacotron2Objective

@@ -17,11 +17,10 @@ from tiny_vocoder import TINY
 from torch import Tensor
 
 import train
-from common.audio.mel import MelExtractor
+from common.audio.mel import SILENT_MEL, MelExtractor
 from common.audio.pitch import AT_FRAMES, estimate_pitch
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from common.data.recordings import SILENCE
 from common.errors import InputError, OptionError
 from common.nn.discriminators import build_discriminators
 from common.nn.layers import SeededNoise
@@ -170,7 +169,7 @@ def test_a_stored_mel_takes_the_place_of_the_parts_own(stored_mels: Path, tmp_pa
     changed = objective.numerators("harmonic", networks, replace(item, mels=item.mels - 1))
     assert (changed["mel_loss"] - sums[0]["mel_loss"]).abs() > 0.1
     short = data.draw(1, epoch=1)
-    assert (short.mels[0, :, 30:] == SILENCE).all() and not short.voicing[0, 30:].any()
+    assert (short.mels[0, :, 30:] == SILENT_MEL).all() and not short.voicing[0, 30:].any()
 
 
 def test_fine_tuning_needs_mels_and_continues_a_vocoder(stored_mels: Path, tmp_path: Path):

@@ -100,7 +100,7 @@ def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice)
 
 def test_given_mels_that_cannot_be_used_are_refused(tmp_path, phrases):
     options = ("-i", phrases, "-o", tmp_path / "out", "--dataset-path", tmp_path)
-    assert "no voice for text; give --fastpitch or --tacotron2" in refused(OptionError, *options)
+    assert "no voice for text; give a checkpoint of FastPitch (--fastpitch)" in refused(OptionError, *options)
     phrases.write_text("mel\nmels/a.pt\n")
     assert f"mels/a.pt: no such file ({phrases}:2)" in refused(InputError, *options)
     save_tensor(tmp_path / "mels" / "a.pt", torch.zeros(40, 9))

@@ -11,7 +11,7 @@ from golden_files import group, matching, read_golden
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from common.nn.alignment import diagonality, distance_from_diagonal, unattended_tokens
+from common.nn.alignment import diagonality, unattended_tokens
 from common.nn.layers import Dropout, mask_from_lengths
 from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d, fold_weight_norm
 from fastpitch.config import ModelConfig
@@ -24,6 +24,7 @@ from fastpitch.transformer import (
     TransformerConfig,
     TransformerLayer,
 )
+from tacotron2.loss_function import distance_from_diagonal
 
 REFERENCES = matching("layers/ref_*")
 

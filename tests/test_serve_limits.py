@@ -334,7 +334,7 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: P
 @pytest.mark.parametrize(
     ("options", "key", "message"),
     [
-        ("", None, "no voice to speak with; give one of --fastpitch, --tacotron2"),
+        ("", None, "no voice for text; .*--fastpitch.*--tacotron2"),
         ("--fastpitch a", "", "SPEECH_API_KEY: the environment variable is empty"),
     ],
 )

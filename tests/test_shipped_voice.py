@@ -53,11 +53,11 @@ def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tm
 
 
 def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="no voice for text; give --fastpitch or --tacotron2"):
+    with pytest.raises(OptionError, match=r"no voice for text.*--fastpitch.*copy_list\.sh"):
         inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav")])
-    with pytest.raises(InputError, match="no checkpoint of a voice is given, and voices/ holds none"):
+    with pytest.raises(InputError, match="no voice for text"):
         load_voice()
-    with pytest.raises(OptionError, match="no voice to speak with"):
+    with pytest.raises(OptionError, match=r"no voice for text.*--fastpitch"):
         load_models([])
 
 

@@ -10,10 +10,11 @@ import torch.nn.functional as F
 from tiny_tacotron2 import TINY, tiny_network, without_dropout
 from torch import Tensor, nn
 
-from common.nn.layers import mask_from_lengths, normalize_masked
+from common.nn.layers import mask_from_lengths
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import Controls
 from tacotron2.decoder import Decoded, Decoder, DecoderStep
+from tacotron2.layers import normalize_masked
 from tacotron2.model import Tacotron2, run_steps
 
 Normalize = Callable[[nn.BatchNorm1d, Tensor, Tensor], Tensor]

@@ -68,7 +68,7 @@ def test_symbol_tables_are_the_published_ones(texts: Path) -> None:
         assert list(table.symbols) == expected["symbols"]
         assert (len(table.symbols), table.padding_id) == (expected["n_symbols"], expected["pad_idx"])
         for symbol, places in expected["duplicates"].items():
-            assert table.id_of(symbol) == places["symbol_to_id"]
+            assert table.ids[symbol] == places["symbol_to_id"]
     later = read_golden(texts / "symbols_1_1.json")["sets"]
     for name, expected in later.items():
         table = get_symbol_table(name + "_1_1" * (name == "english_expanded"))

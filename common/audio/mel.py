@@ -127,11 +127,6 @@ def hann_window(config: AudioConfig) -> Tensor:
     return F.pad(torch.hann_window(config.win_length, periodic=True), (around // 2, around - around // 2))
 
 
-def inverse_stft(spectrum: Tensor, windows: Tensor, hop_length: int, weight: Tensor) -> Tensor:
-    """Spectra (B, F, bins) of frames under ``windows`` (B, F, N), ``weight`` the sum of their squares -> (B, T)."""
-    return overlap_add(torch.fft.irfft(spectrum, n=windows.size(2)) * windows, hop_length) / weight
-
-
 def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) -> Tensor:
     """waves (B, T), lengths (B,) samples -> (B, n_samples), each reflected at its ends, ``before`` samples in front."""
     period = (2 * (lengths - 1)).clamp(min=1)[:, None]
@@ -172,17 +167,21 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
     phase = np.random.RandomState(seed % 2**32).random_sample(magnitude[0].T.shape).T
     spectrum = torch.polar(magnitude, torch.from_numpy(2 * np.pi * phase[None]).float())  # (1, F, bins)
     windows = extractor.window.expand(1, spectrum.size(1), -1)
-    weight = overlap_add(windows.square(), config.hop_length).clamp(min=1e-11)
-    before = torch.zeros_like(spectrum)
+    size, hop = config.filter_length, config.hop_length
+    weight = overlap_add(windows.square(), hop).clamp(min=1e-11)
+
+    def sound_of(spectrum: Tensor) -> Tensor:
+        return overlap_add(torch.fft.irfft(spectrum, n=size) * windows, hop) / weight  # (1, T)
+
+    wave, before = sound_of(spectrum), torch.zeros_like(spectrum)
     for _ in range(n_iter):
-        wave = inverse_stft(spectrum, windows, config.hop_length, weight)
-        rebuilt = torch.fft.rfft(wave.unfold(1, config.filter_length, config.hop_length) * windows)
-        spectrum = rebuilt.sub(before, alpha=_MOMENTUM / (1 + _MOMENTUM)).sgn() * magnitude
+        rebuilt = torch.fft.rfft(wave.unfold(1, size, hop) * windows)
+        wave = sound_of(rebuilt.sub(before, alpha=_MOMENTUM / (1 + _MOMENTUM)).sgn() * magnitude)
         before = rebuilt
     # Frame i starts at sample i * hop, so that both framings are one.
-    n_samples = mel.shape[1] * config.hop_length
-    sound = inverse_stft(spectrum, windows, config.hop_length, weight)[0, extractor.pad_left :][:n_samples]
-    return F.pad(sound, (0, n_samples - len(sound)))
+    n_samples = mel.shape[1] * hop
+    wave = wave[0, extractor.pad_left :][:n_samples]
+    return F.pad(wave, (0, n_samples - len(wave)))
 
 
 def linear_magnitude(mel: np.ndarray, extractor: MelExtractor) -> np.ndarray:

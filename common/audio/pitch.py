@@ -11,7 +11,6 @@ from common.config import AudioConfig, from_plain
 from common.errors import AudioError, InputError, at
 from common.files import read_json
 
-PITCH_LIMITS = (30.0, 1200.0)  # Hz, of a vocoder's input
 PITCH_FLOOR, PITCH_CEILING = 75.0, 600.0  # Hz, Praat's
 PERIODS = 3.0  # of the lowest pitch, in Praat's analysis window
 SHORTEST = PERIODS / PITCH_FLOOR  # s, a clip

@@ -4,8 +4,9 @@ import io
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +21,17 @@ from common.files import check_file, write_atomically
 
 CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
 LOSSLESS = ("PCM_S8", "PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE")  # sample formats
+Write = Callable[[np.ndarray], object]  # samples (T,) int16; T is at least 1
 _BLOCK = 1 << 16  # samples written at once: libsndfile crashes if Ogg Vorbis gets minutes of sound in one piece
 
 
 class SoundFormat(NamedTuple):
-    """A file format for sound; libsndfile writes all but M4A."""
+    """A file format for sound."""
 
-    container: str
-    subtype: str
+    container: str  # of libsndfile, or of FFmpeg in small letters
+    codec: str
     rates: tuple[int, ...] = ()  # Hz that it supports; empty: any
+    options: Mapping[str, Any] = MappingProxyType({})  # of libsndfile's file or FFmpeg's container
 
 
 _MPEG_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
@@ -38,7 +41,7 @@ SOUND_FORMATS = {  # by suffix
     ".ogg": SoundFormat("OGG", "VORBIS"),
     ".mp3": SoundFormat("MP3", "MPEG_LAYER_III", _MPEG_RATES),
     ".opus": SoundFormat("OGG", "OPUS", (8000, 12000, 16000, 24000, 48000)),
-    ".m4a": SoundFormat("M4A", "AAC", _MPEG_RATES),
+    ".m4a": SoundFormat("ipod", "aac", _MPEG_RATES),
 }
 _UNKNOWN_LENGTH = 0xFFFFFFFF  # in the header of a WAV that was written to a pipe
 # Only libsndfile's log says that a WAV or RF64 file has fewer samples than its header states.
@@ -131,27 +134,48 @@ def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
     samples = resample(wave.detach().to("cpu", torch.float32), ratio=rate / sampling_rate).numpy()
     if not np.isfinite(samples).all():
         raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
-    integers = to_int16(samples)
     encoded = io.BytesIO()  # libsndfile prints a traceback if it can't write to a Python file
-    if form.container == "M4A":
-        _write_m4a(encoded, integers, rate)
-        return encoded.getvalue()
-    with soundfile.SoundFile(encoded, "w", rate, 1, form.subtype, format=form.container) as sound:
-        for start in range(0, len(integers), _BLOCK):
-            sound.write(integers[start : start + _BLOCK])
+    write, close = open_encoder(encoded, form, rate)
+    write(to_int16(samples))
+    close()
     return encoded.getvalue()
 
 
-def _write_m4a(target: io.BytesIO, integers: np.ndarray, rate: int) -> None:
-    """Write samples (T,) int16 of ``rate`` Hz as AAC in MPEG-4."""
-    import av  # here, because no other format needs it
+def open_encoder(target: io.BytesIO, form: SoundFormat, rate: int) -> tuple[Write, Callable[[], None]]:
+    """Return what encodes samples of ``rate`` Hz into ``target``, and what ends the file."""
+    if form.container.islower():
+        return _open_ffmpeg(target, form, rate)
+    how: Any = {"format": form.container, **form.options}
+    file = soundfile.SoundFile(target, "w", rate, 1, form.codec, **how)
 
-    with av.open(target, "w", format="ipod") as file:
-        stream: Any = file.add_stream("aac", rate=rate, layout="mono", bit_rate=64_000)
-        frame = av.AudioFrame.from_ndarray(integers[None], format="s16", layout="mono")
-        frame.sample_rate, frame.pts = rate, 0  # without pts, players hear the encoder's delay as silence
-        file.mux(stream.encode(frame))
-        file.mux(stream.encode(None))
+    def write(samples: np.ndarray) -> None:
+        for start in range(0, len(samples), _BLOCK):
+            file.write(samples[start : start + _BLOCK])
+
+    return write, file.close
+
+
+def _open_ffmpeg(target: io.BytesIO, form: SoundFormat, rate: int) -> tuple[Write, Callable[[], None]]:
+    try:
+        import av  # here, because only Opus and AAC need it
+    except ImportError as error:
+        raise AudioError(f"{form.codec}: this format needs the package av, which is not installed") from error
+    container = av.open(target, "w", format=form.container, options=dict(form.options))
+    stream: Any = container.add_stream(form.codec, rate=rate, layout="mono", bit_rate=64_000)
+    n_written = 0
+
+    def write(samples: np.ndarray) -> None:
+        nonlocal n_written
+        frame = av.AudioFrame.from_ndarray(samples[None], format="s16", layout="mono")
+        frame.sample_rate, frame.pts = rate, n_written  # without pts, players hear the encoder's delay as silence
+        n_written += len(samples)
+        container.mux(stream.encode(frame))
+
+    def close() -> None:
+        container.mux(stream.encode(None))
+        container.close()
+
+    return write, close
 
 
 def pcm16(wave: Tensor) -> bytes:

@@ -161,7 +161,7 @@ class Exports:
 def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
     """Describe a stripped checkpoint in plain types, for the files that are exported from it.
 
-    The fingerprint is the same in all parts of a checkpoint.
+    The fingerprint is the same in all parts of a checkpoint; a part's file adds its name, inputs and outputs.
     """
     assert checkpoint.stripped is not None
     text = checkpoint.text
@@ -179,17 +179,7 @@ def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
     for name, value in sorted(state.items()):
         digest.update(name.encode())
         digest.update(value.contiguous().numpy().tobytes())
-    return description | {"fingerprint": digest.hexdigest()}
-
-
-def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
-    """Describe a part, for its file."""
-    return {
-        "part": part.name,
-        "parts": [one.name for one in exports.parts],
-        "inputs": part.inputs,
-        "outputs": part.outputs,
-    }
+    return description | {"fingerprint": digest.hexdigest(), "parts": [part.name for part in exports.parts]}
 
 
 def part_path(path: Path, name: str) -> Path:
@@ -236,9 +226,9 @@ def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
 
 
 def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, Any]:
-    """Read the results of `describe` and `describe_part` from a file's metadata.
+    """Read the result of `describe` from a file's metadata.
 
-    Raises CheckpointError if they are missing, or of another version.
+    Raises CheckpointError if it is missing, or of another version.
     """
     if METADATA_KEY not in metadata:
         raise CheckpointError(f"{where}: not written by scripts/export_model.sh")

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from common.audio.mel import MelExtractor
 from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, ModuleRunner, OnnxRunner, Part, Runner
+from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, Exports, ModuleRunner, OnnxRunner, Part, Runner
+from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from common.files import write_atomically, writing
 
 OPSET = 17  # of ONNX: onnxruntime reads it since 1.12
@@ -57,6 +58,13 @@ def write_onnx(
         model = onnx.load(path)
     onnx.helper.set_model_props(model, dict(metadata))
     write_atomically(path, lambda file: file.write(model.SerializeToString()))
+
+
+def exports_of(loaded: LoadedCheckpoint) -> Exports:
+    """Return the network of a checkpoint as its package exports it; raises OptionError if it can't be exported."""
+    if loaded.exported is not None or loaded.spec.find("export", "exports") is None:
+        raise OptionError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
+    return loaded.spec.export.exports(*load_for_inference(loaded, device="cpu"), loaded.checkpoint.audio)
 
 
 def write_compared(path: Path, part: Part, description: dict[str, Any], *, format: str) -> float:

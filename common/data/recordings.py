@@ -6,19 +6,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import MAGNITUDE_FLOOR, MelExtractor, compress
+from common.audio.mel import MelExtractor
 from common.audio.wav import check_wav, load_wav
 from common.config import AudioConfig
 from common.data.batch import join_batches
 from common.data.features import check_made_with, load_fractions
 from common.data.filelist import FilelistEntry, Filelists, ListedDataset, first_fields, paths_of, read_filelist
 from common.errors import InputError
-
-SILENCE = float(compress(torch.tensor(MAGNITUDE_FLOOR)))  # log-mel of silence
 
 
 class RecordingDataset(ListedDataset):

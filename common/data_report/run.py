@@ -23,6 +23,9 @@ from common.files import make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages.render import render_page, render_template
 from common.pages.tables import Measure, Row, cells, setting_rows, text_table
+from common.text.cleaners import ENGLISH_V3
+from common.text.config import TextConfig
+from common.text.symbols import PHONE_SETS
 
 SHOWN = 20  # rows of a table on the terminal; the page has them all
 MOST_LISTED = 2000  # rows of a table of the page: a browser must still open it; report.json has all
@@ -31,6 +34,14 @@ SPEAKER_MEASURES = [
     Measure(row["key"], row["name"], "", row["form"], row["meaning"], scale=float(row["scale"])) for row in OF_SPEAKERS
 ]
 _HINT = "; choose another --report-output"
+
+
+def _text_config(corpus: ExtractionOptions) -> TextConfig:
+    """How transcripts become symbols: as train.py reads them by default; a set of phones makes them phones."""
+    symbol_set, cleaners = corpus.symbol_set or TextConfig().symbol_set, corpus.text_cleaners
+    if symbol_set in PHONE_SETS:
+        return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
+    return TextConfig(symbol_set=symbol_set, cleaners=(ENGLISH_V3,) if cleaners is None else cleaners)
 
 
 def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: ReportOptions, limits: Limits) -> int:
@@ -42,7 +53,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     path, figures = folder / "report.html", folder / "report.json"
     mel_settings(audio, corpus=corpus.dataset_path)  # wrong options are reported first
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
-    dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, corpus.prior_text
+    dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, _text_config(corpus)
     work = functools.partial(measure, dataset=dataset, text=text, pitch_range=corpus.pitch_range)
     clips = list(map_in_processes(work, read_lists(lists), n_workers=corpus.num_workers, desc="measuring"))
     rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)

@@ -1,12 +1,11 @@
 """The command lines of extract_mels.py."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from common.audio.options import AudioOptions
 from common.checkpoints.command_line import architecture_answers, models_with
-from common.cli import ArgumentParser, names_given
+from common.cli import ArgumentParser
 from common.errors import OptionError
 from common.extraction.options import (
     CorpusOptions,
@@ -73,11 +72,6 @@ def chosen_teacher(args: argparse.Namespace, options: ExtractionOptions) -> tupl
         wanted = f"{option_of(f'extract_{options.taught[0]}')} needs {' or '.join(map(option_of, _teachers()))}"
         raise OptionError(wanted + "; or use --extract-durs-from-textgrids" * options.extract_durations)
     return given[0]
-
-
-def wants_teacher_forcing(argv: Sequence[str] | None) -> bool:
-    """Whether a command line asks for a text-to-mel model's own mels."""
-    return not names_given(argv).isdisjoint(("--checkpoint", "--checkpoint-path"))
 
 
 def teacher_forcing_parser() -> ArgumentParser:

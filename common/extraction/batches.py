@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from common.audio.mel import MelExtractor
 from common.audio.options import AudioOptions
 from common.checkpoints.command_line import check_ema
-from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.checkpoints.loading import LoadedCheckpoint, open_checkpoint
 from common.config import AudioConfig, differences
 from common.data.loader import batches_of, leave_to_the_parent, loader_processes
 from common.distributed import own_cores
@@ -162,11 +162,6 @@ def stored_teacher(loaded: LoadedCheckpoint, options: ExtractionOptions) -> Stor
     return StoredTeacher(loaded.spec.name, sha256(loaded.path), text, loaded.ema, options.unknown_symbols)
 
 
-def load_teacher(loaded: LoadedCheckpoint, device: torch.device) -> TeacherModel:
-    """The teacher's network on a device."""
-    return load_for_inference(loaded, device=device)[0].teach
-
-
 def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoint | None = None) -> AudioConfig:
     """The mels that the options describe; a teacher's checkpoint gives what they leave out, and must agree."""
     base = None if teacher is None or options.audio_config is not None else teacher.checkpoint.audio
@@ -176,8 +171,7 @@ def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoi
     except InputError as error:
         raise OptionError(str(error)) from error
     if teacher is not None:
-        unrecorded = {name: getattr(audio, name) for name in teacher.checkpoint.assumed}
-        wanted = replace(teacher.checkpoint.audio, **unrecorded)
-        if lines := differences(audio, wanted, names=("options", str(teacher.path))):
+        made, names = teacher.checkpoint, ("options", str(teacher.path))
+        if lines := differences(audio, made.audio, names=names, ignored=made.assumed):
             raise OptionError(f"the teacher makes other mel-spectrograms: {'; '.join(lines)}; leave these options out")
     return audio

@@ -7,21 +7,12 @@ from common.audio.options import ESTIMATORS, PITCH_KINDS, PitchRange
 from common.cli import ComputingOptions
 from common.errors import OptionError
 from common.options import group, option, option_of
-from common.text.cleaners import CLEANERS, ENGLISH_V3
-from common.text.config import TextConfig
+from common.text.cleaners import CLEANERS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 FRAME_PITCH = "pitch"  # folder of pitch in Hz, a value a frame, as a learned alignment trains on it
 _EMA = "use the EMA weights, or the raw ones (default: EMA weights where there are any)"
 HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
-
-
-def transcript_config(symbol_set: str | None, cleaners: tuple[str, ...] | None) -> TextConfig:
-    """How transcripts are read: as train.py does by default; a set of phones makes them phones."""
-    symbol_set = symbol_set or TextConfig().symbol_set
-    if symbol_set in PHONE_SETS:
-        return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
-    return TextConfig(symbol_set=symbol_set, cleaners=(ENGLISH_V3,) if cleaners is None else cleaners)
 
 
 @dataclass(frozen=True)
@@ -107,11 +98,6 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
     def has_durations(self) -> bool:
         """Whether there are durations, whatever they come from."""
         return "durations" in self.folders or self.reads_durations
-
-    @property
-    def prior_text(self) -> TextConfig:
-        """How transcripts become the symbols of a data report."""
-        return transcript_config(self.symbol_set, self.text_cleaners)
 
     def check(self) -> None:
         """Raise OptionError where options do not fit together."""

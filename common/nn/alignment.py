@@ -26,18 +26,6 @@ def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor
     return torch.where(directed, torch.where(variances > 1e-9, correlation, 0.0), 1.0).float()
 
 
-def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """How far each frame's attention is from an even pace: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
-
-    Source: Tachibana et al. (2018, arXiv:1710.08969), section 4.1.
-    """
-    tokens = torch.arange(alignments.size(2), device=alignments.device) / token_lengths.view(-1, 1)
-    frames = torch.arange(alignments.size(1), device=alignments.device) / frame_lengths.view(-1, 1)
-    distance = tokens.unsqueeze(1) - frames.unsqueeze(2)
-    away = 1 - torch.exp(-distance.square() / (2 * 0.2**2))
-    return (alignments.float() * away).sum(2) * mask_from_lengths(frame_lengths, alignments.size(1))
-
-
 def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """Number of tokens that are no frame's argmax: `diagonality`'s arguments -> int64 (B,)."""
     most_attended = _valid(alignments, token_lengths, frame_lengths).argmax(2)

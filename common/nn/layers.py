@@ -7,7 +7,6 @@ from typing import Literal, ParamSpec, TypeVar
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from common.errors import shown
 
@@ -44,30 +43,6 @@ def scale_log_mel(mel: Tensor) -> Tensor:
     return (mel + 5) / 2.5
 
 
-def normalize_masked(norm: _BatchNorm, x: Tensor, mask: Tensor) -> Tensor:
-    """Batch norm of x (B, C, L) over the positions in mask (B, L), zero elsewhere; no shape depends on the mask.
-
-    A single position, which has no variance, is normalized by the running statistics.
-    """
-    padding = ~mask.unsqueeze(1)
-    if not norm.training:
-        return norm(x).masked_fill(padding, 0.0)
-    assert norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None
-    count, values = mask.sum(), x.float()
-    mean = values.masked_fill(padding, 0.0).sum((0, 2)) / count
-    variance = (values - mean.unsqueeze(1)).masked_fill(padding, 0.0).square().sum((0, 2)) / count
-    several = count > 1  # on the device, as the count is
-    used_mean = torch.where(several, mean, norm.running_mean)
-    scale = norm.weight * torch.rsqrt(torch.where(several, variance, norm.running_var) + norm.eps)
-    with torch.no_grad():
-        momentum = (norm.momentum or 0.0) * several.float()
-        norm.running_mean.lerp_(mean, momentum)
-        norm.running_var.lerp_(variance * count / (count - 1).clamp(min=1), momentum)
-        norm.num_batches_tracked.add_(several)
-    normed = (values - used_mean.unsqueeze(1)) * scale.unsqueeze(1) + norm.bias.unsqueeze(1)
-    return normed.masked_fill(padding, 0.0).to(x.dtype)
-
-
 def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Keep a function out of compiled graphs. `torch.compiler.disable` alone would load the compiler at import."""
 
@@ -98,17 +73,13 @@ class Dropout(nn.Dropout):
     """Dropout that draws 16 random bits per element on a CPU, four times as fast as PyTorch's."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if torch.jit.is_scripting() or not self._draws_bits(x):
-            return F.dropout(x, self.p, self.training)
-        threshold = round(self.p * 2**16)
-        words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        keep = words.view(torch.int16)[: x.numel()].view(x.shape) >= threshold - 2**15
-        return (x * keep).mul_(1 / (1 - threshold / 2**16))
-
-    @torch.jit.unused
-    def _draws_bits(self, x: Tensor) -> bool:
-        on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
-        return on_cpu and self.training and 0 < self.p < 1
+        if not torch.jit.is_scripting():  # noqa: SIM102 - TorchScript skips the body of this condition alone
+            if self.training and x.device.type == "cpu" and 0 < self.p < 1 and not torch.compiler.is_compiling():
+                threshold = round(self.p * 2**16)
+                words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+                keep = words.view(torch.int16)[: x.numel()].view(x.shape) >= threshold - 2**15
+                return (x * keep).mul_(1 / (1 - threshold / 2**16))
+        return F.dropout(x, self.p, self.training)
 
 
 class SeededNoise:

@@ -15,8 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.audio.wav import resample
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
-from common.precision import Precision
-from common.timing import timed
+from common.precision import Precision, timed
 
 _BATCHES_PER_WINDOW = 16  # within which utterances are sorted by length; results keep the list's order
 

@@ -16,7 +16,7 @@ from common.errors import OptionError
 from common.options import add_options, read_options
 from common.registry import ModelSpec
 from common.serving.options import ServerOptions
-from common.synthesis.options import VoiceOptions, add_voice_options, read_voice_options, unsupported_options
+from common.synthesis.options import VoiceOptions, add_voice_options, parse_voice
 
 if TYPE_CHECKING:
     from common.serving.models import ServedModels
@@ -61,15 +61,11 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     opened = open_named_checkpoints(args, *_PURPOSES)
     recognizer = opened.pop("recognizer", None)
     opened = with_shipped(opened, with_vocoder=read_options(args, VoiceOptions).takes_shipped_vocoder)
-    if (generator := opened.get("generator")) is None:
-        voices = ", ".join(f"--{spec.option}" for spec in models_with("generator"))
-        raise OptionError(f"no voice to speak with; give one of {voices}")
+    generator = opened["generator"]
     if "vocoder" not in opened and not generator.spec.makes_wave:
         print(GRIFFIN_LIM)
-    specs = {role: one.spec for role, one in opened.items()}
-    args = parse_options(argv, build_parser(list(specs.values()), unsupported_options(specs)), list(specs.values()))
-    options, precision = read_voice_options(args, specs)
-    voice = make_voice(generator, opened.get("vocoder"), options, precision=precision)
+    given = parse_voice(argv, build_parser, opened)
+    voice = make_voice(generator, opened.get("vocoder"), given.voice, precision=given.precision)
     name, recognizer_name = voice_name(generator.path), recognizer.path.stem if recognizer else ""
     names = [*filter(None, (name, recognizer_name)), *voice.speakers]
     aliases = ({generator.path.stem: name} if generator.path.stem != name else {}) | dict(args.alias)
@@ -79,7 +75,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     return ServedModels(
         voice=voice,
         voice_name=name,
-        recognizer=load_recognizer(recognizer, precision=precision) if recognizer else None,
+        recognizer=load_recognizer(recognizer, precision=given.precision) if recognizer else None,
         recognizer_name=recognizer_name,
         aliases=aliases,
     )

@@ -1,38 +1,30 @@
 """Encode sound piece by piece for answers, and decode uploads."""
 
 import io
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import soundfile
 import soxr
 import torch
 from torch import Tensor
 
 from common.audio.decoding import decode
-from common.audio.wav import SOUND_FORMATS, rate_for, to_int16, wav_header
+from common.audio.wav import SOUND_FORMATS, SoundFormat, open_encoder, rate_for, to_int16, wav_header
 from common.errors import AudioError
 
-_OPUS_RATES, _MPEG_RATES = SOUND_FORMATS[".opus"].rates, SOUND_FORMATS[".mp3"].rates
 SUBTITLES = {"srt": "application/x-subrip; charset=utf-8", "vtt": "text/vtt"}  # kinds and their Content-Type
-
-
-FORMATS: dict[str, tuple[str, tuple[int, ...]]] = {  # by response_format: Content-Type, and the rates (Hz) or ()
-    "mp3": ("audio/mpeg", _MPEG_RATES),
-    "opus": ("audio/ogg; codecs=opus", _OPUS_RATES),
-    "aac": ("audio/aac", _MPEG_RATES),
-    "flac": ("audio/flac", ()),
-    "wav": ("audio/wav", ()),
-    "pcm": ("audio/pcm", (24000,)),  # the rate that OpenAI's clients take it to have
-    "ogg": ("audio/ogg", ()),
-}
-_FFMPEG = {"opus": ("ogg", "libopus"), "aac": ("adts", "aac")}  # containers and codecs; libsndfile writes the others
 USUAL_FORMAT = "mp3"
-_SETTINGS = {"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}}  # players know its length by the bit rate
-_BIT_RATE = 64_000  # bits/s of Opus and AAC
-_SHORT_PAGES = {"page_duration": "20000"}  # us; of Ogg, so that what is encoded goes out at once
-_BLOCK = 1 << 16  # samples that are encoded at once
+_AT_ONCE = {"flush_packets": "1"}  # of FFmpeg
+_OPUS = _AT_ONCE | {"page_duration": "20000"}  # us; short pages of Ogg, so that what is encoded goes out at once
+_CONSTANT = {"bitrate_mode": "CONSTANT", "compression_level": 0.5}  # players know an MP3's length by the bit rate
+FORMATS = {  # by response_format: Content-Type and format
+    "mp3": ("audio/mpeg", SOUND_FORMATS[".mp3"]._replace(options=_CONSTANT)),
+    "opus": ("audio/ogg; codecs=opus", SoundFormat("ogg", "libopus", SOUND_FORMATS[".opus"].rates, _OPUS)),
+    "aac": ("audio/aac", SoundFormat("adts", "aac", SOUND_FORMATS[".m4a"].rates, _AT_ONCE)),
+    "flac": ("audio/flac", SOUND_FORMATS[".flac"]),
+    "wav": ("audio/wav", SOUND_FORMATS[".wav"]),
+    "pcm": ("audio/pcm", SoundFormat("RAW", "PCM_16", (24000,))),  # the rate that OpenAI's clients take it to have
+    "ogg": ("audio/ogg", SOUND_FORMATS[".ogg"]),
+}
 
 
 class Encoder:
@@ -45,8 +37,8 @@ class Encoder:
 
     def __init__(self, form: str, *, sampling_rate: int) -> None:
         """``form`` is one of `FORMATS`; ``sampling_rate`` (Hz) is the wave's."""
-        self.media_type, rates = FORMATS[form]
-        self.sampling_rate = rate = rate_for(sampling_rate, rates)  # Hz, of what comes out
+        self.media_type, kind = FORMATS[form]
+        self.sampling_rate = rate = rate_for(sampling_rate, kind.rates)  # Hz, of what comes out
         self.is_quick = form in ("wav", "pcm")  # to encode: there is nothing to compress
         self._is_whole = form == "flac"
         self._bytes = io.BytesIO()
@@ -54,16 +46,9 @@ class Encoder:
         self._resampler = None
         if rate != sampling_rate:
             self._resampler = soxr.ResampleStream(sampling_rate, rate, 1, dtype="float32", quality="HQ")
-        self._close: Callable[[], object] = lambda: None
-        if self.is_quick:
-            self._bytes.write(wav_header(rate) if form == "wav" else b"")
-            self._write: Callable[[np.ndarray], object] = lambda part: self._bytes.write(part.astype("<i2").tobytes())
-        elif form in _FFMPEG:
-            self._write, self._close = _ffmpeg(self._bytes, *_FFMPEG[form], rate)
-        else:
-            kind, options = SOUND_FORMATS[f".{form}"], _SETTINGS.get(form, {})
-            file: Any = soundfile.SoundFile(self._bytes, "w", rate, 1, kind.subtype, format=kind.container, **options)
-            self._write, self._close = file.write, file.close
+        self._bytes.write(wav_header(rate) if form == "wav" else b"")
+        if not self.is_quick:
+            self._write, self._close = open_encoder(self._bytes, kind, rate)
 
     def encode(self, wave: Tensor) -> bytes:
         """The bytes that wave (T,), nominally in [-1, 1], adds: none, while the encoder gathers a block."""
@@ -73,46 +58,24 @@ class Encoder:
     def finish(self) -> bytes:
         """The file's last bytes."""
         self._add(np.zeros(0, np.float32), last=True)
-        self._close()
+        if not self.is_quick:
+            self._close()
         return self._take()
 
     def _add(self, samples: np.ndarray, *, last: bool) -> None:
         if self._resampler is not None:
             samples = self._resampler.resample_chunk(samples, last=last)
         integers = to_int16(samples)
-        for start in range(0, len(integers), _BLOCK):
-            self._write(integers[start : start + _BLOCK])
+        if self.is_quick:
+            self._bytes.write(integers.astype("<i2").tobytes())
+        elif len(integers):
+            self._write(integers)
 
     def _take(self) -> bytes:
         with self._bytes.getbuffer() as written:
             taken = bytes(written[self._n_taken :])
         self._n_taken += len(taken)
         return taken
-
-
-def _ffmpeg(target: io.BytesIO, kind: str, codec: str, rate: int) -> tuple[Callable[[np.ndarray], Any], Callable]:
-    """What writes samples (T,) int16 of ``rate`` Hz to a target by FFmpeg, and what ends the file."""
-    try:
-        import av  # here, as these two formats alone need it
-    except ImportError as error:
-        raise AudioError("response_format: opus and aac need the package av on the server") from error
-    pages = _SHORT_PAGES if kind == "ogg" else {}
-    container = av.open(target, "w", format=kind, options={"flush_packets": "1"} | pages)
-    stream: Any = container.add_stream(codec, rate=rate, layout="mono", bit_rate=_BIT_RATE)
-    n_written = 0
-
-    def write(samples: np.ndarray) -> None:
-        nonlocal n_written
-        frame = av.AudioFrame.from_ndarray(samples[None], format="s16", layout="mono")
-        frame.sample_rate, frame.pts = rate, n_written
-        n_written += len(samples)
-        container.mux(stream.encode(frame))
-
-    def close() -> None:
-        container.mux(stream.encode(None))
-        container.close()
-
-    return write, close
 
 
 def decode_upload(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:

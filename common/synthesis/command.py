@@ -19,7 +19,7 @@ from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
 from common.synthesis.measurements import BatchTimes, Measurements
-from common.synthesis.options import STANDARD, CommandOptions, VoiceOptions
+from common.synthesis.options import STANDARD, CommandOptions, ParsedVoice, VoiceOptions
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import load_mels_or_recordings
 from common.synthesis.speech import parse_prosody
@@ -29,28 +29,20 @@ from common.synthesis.voice import Voice
 
 
 def speak(
-    options: CommandOptions,
-    voice_options: VoiceOptions,
-    opened: Mapping[str, LoadedCheckpoint],
-    phrases: Sequence[Phrase],
-    *,
-    precision: Precision,
-    files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]],
-    parameters: Mapping[str, Any],
+    options: CommandOptions, given: ParsedVoice, opened: Mapping[str, LoadedCheckpoint], phrases: Sequence[Phrase]
 ) -> int:
     """Speak ``phrases``, or the one text, with the ``opened`` checkpoints, by role; returns the exit status.
 
-    ``files`` are those to write and to read that the options name; ``parameters`` are logged. Raises InputError if a
-    phrase cannot be spoken, which shows before the first one is; OptionError if a file that is written is read, too, or
-    of another phrase.
+    Raises InputError if a phrase cannot be spoken, which shows before the first one is; OptionError if a file that is
+    written is read, too, or of another phrase.
     """
-    vocoder, voice = opened.get("vocoder"), None
+    vocoder, voice, precision = opened.get("vocoder"), None, given.precision
     if (generator := opened.get("generator")) is None:
-        items, synthesizer = _copies(options, voice_options, vocoder, phrases, precision=precision)
+        items, synthesizer = _copies(options, given.voice, vocoder, phrases, precision=precision)
     else:
         if vocoder is None and not (options.no_audio or generator.spec.makes_wave):
             print(GRIFFIN_LIM)
-        voice = make_voice(generator, vocoder, voice_options, precision=precision)
+        voice = make_voice(generator, vocoder, given.voice, precision=precision)
         if options.no_audio:
             voice = voice.with_synthesizer(vocoder=None)
         synthesizer = voice.synthesizer
@@ -62,12 +54,12 @@ def speak(
         write_stream(synthesizer.stream(items), sampling_rate=synthesizer.audio.sampling_rate)
         return 0
     folder = None if options.folder is None else OutputFolder(options, synthesizer.audio, voice)
-    _check_files(options, items, folder, files)
+    _check_files(options, items, folder, given.files)
     if folder is not None:
         folder.prepare()
     own_log = None if folder is None or options.names_sound else folder.path / INFERENCE_LOG
     logger = Logger(options.log_file or own_log, stdout=False)
-    logger.parameter(**{**parameters, "warmup_steps": options.n_warmup, "precision": precision.name})
+    logger.parameter(**{**vars(given.args), "warmup_steps": options.n_warmup, "precision": precision.name})
     return _speak_into_folder(items, synthesizer, folder, options, logger)
 
 
@@ -106,9 +98,9 @@ def _copies(
     contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
     items, audio = load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
     if not options.no_audio:
-        if vocoder is None and voice_options.takes_shipped_vocoder and (vocoder := shipped_vocoder(audio)) is not None:
-            print(f"no vocoder checkpoint is given: the sound is made by {vocoder.path}")
-        elif vocoder is None:
+        if vocoder is None and voice_options.takes_shipped_vocoder:
+            vocoder = shipped_vocoder(audio)
+        if vocoder is None:
             print(GRIFFIN_LIM)
         sound = load_vocoder(vocoder, voice_options, audio=audio, precision=precision)
     return items, Synthesizer(audio=audio, precision=precision, vocoder=sound, fade_out=speaking.fade_out)

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from common.checkpoints.command_line import models_with
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.errors import OptionError
 from common.precision import Precision
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.options import GRIFFIN_LIM_ITERATIONS, AccelerationOptions, VoiceOptions
@@ -47,8 +48,6 @@ def load_voice(
         if one is not None
     }
     opened = with_shipped(opened, quiet=True)
-    if "generator" not in opened:
-        raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
     text = TextOverrides(lexicon=None if lexicon is None else Path(lexicon))
     precision = precision_for(list(opened.values()), device)
     return make_voice(opened["generator"], opened.get("vocoder"), VoiceOptions(front_end=text), precision=precision)
@@ -174,33 +173,41 @@ def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> Loaded
     return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
 
 
-def shipped_vocoder(audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> LoadedCheckpoint | None:
-    """Open the vocoder in ``VOICES``; None if there is none, or if it reads other mels than ``audio``.
+def shipped_vocoder(
+    audio: AudioConfig, *, assumed: tuple[str, ...] = (), quiet: bool = False
+) -> LoadedCheckpoint | None:
+    """Open the vocoder in ``VOICES``, with a line on stdout unless ``quiet``.
 
-    Fields of these that are ``assumed`` may differ, as in `AudioContract`.
+    None if there is none, or if it reads other mels than ``audio``, of which fields that are ``assumed`` may differ.
     """
     path = VOICES / VOCODER
     if not path.is_file():
         return None
     opened = open_checkpoint(path, role="vocoder", ema=True)
-    return None if contract_of(opened).differences(audio, assumed=assumed) else opened
+    if contract_of(opened).differences(audio, assumed=assumed):
+        return None
+    if not quiet:
+        print(f"no vocoder checkpoint is given: the sound is made by {path}")
+    return opened
 
 
 def with_shipped(
-    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool = True, quiet: bool = False
+    opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool = True, quiet: bool = False, advice: str = ""
 ) -> dict[str, LoadedCheckpoint]:
     """``opened`` checkpoints by role with the shipped voice where none is given, and the shipped vocoder where it is
-    wanted, none is given, and it reads the voice's mels; lines say which, unless ``quiet``.
+    wanted, none is given, and it reads the voice's mels; lines say which, unless ``quiet``. Raises OptionError,
+    which ends with ``advice``, if there is no voice.
     """
     found, path = dict(opened), VOICES / VOICE
-    if "generator" not in opened and path.is_file():
+    if "generator" not in opened:
+        if not path.is_file():
+            models = " or ".join(f"{spec.name} (--{spec.option})" for spec in models_with("generator"))
+            raise OptionError(f"no voice for text; give a checkpoint of {models}{advice}")
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
-    if with_vocoder and "generator" in found and "vocoder" not in found and not found["generator"].spec.makes_wave:
+        if not quiet:
+            print(f"no voice is given: {path}")
+    if with_vocoder and "vocoder" not in found and not found["generator"].spec.makes_wave:
         made = found["generator"].checkpoint
-        if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed)) is not None:
+        if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed, quiet=quiet)) is not None:
             found["vocoder"] = vocoder
-    for role in ("generator", "vocoder"):
-        if role in found and role not in opened and not quiet:
-            what = "vocoder checkpoint is given: the sound is made by" if role == "vocoder" else "voice is given:"
-            print(f"no {what} {found[role].path}")
     return found

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from common.logger import Logger
 from common.synthesis.utterances import SynthesisResult
 
-# Half-widths of the normal distribution's central intervals, in standard deviations.
-NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 2.5758293035489004}
-
 _OTHER_NAME = "mel_gen_frames/s"  # of generator_frames/s in HiFi-GAN's published recipe; the JSON stream has both
 
 
@@ -65,11 +62,13 @@ class Measurements:
     def summary(self) -> dict[str, float]:
         """The run's figures: of each stage, and of both together; empty without batches."""
         figures = {f"avg_{name}": value for name, value in self.figures_of(self.batches).items()}
-        utterances = sum(batch.n_utterances for batch in self.batches)
         for stage, seconds, _ in self._stages(self.batches):
             mean, deviation = statistics.fmean(seconds), statistics.pstdev(seconds)
-            figures |= {f"{name}_{stage}latency": mean + width * deviation for name, width in NORMAL_INTERVALS.items()}
-            figures[f"avg_{stage}RTF"] = self._speech_seconds / (utterances * mean)
+            for percent in (90, 95, 99):  # the upper end of the normal distribution's central interval
+                width = statistics.NormalDist().inv_cdf(0.5 + percent / 200)
+                figures[f"{percent}%_{stage}latency"] = mean + width * deviation
+            n_utterances = sum(batch.n_utterances for batch in self.batches)
+            figures[f"avg_{stage}RTF"] = self._speech_seconds / (n_utterances * mean)
             figures[f"avg_{stage}RTF@{self.batch_size}"] = self._speech_seconds / sum(seconds)
         return figures
 

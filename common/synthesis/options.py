@@ -2,12 +2,13 @@
 
 import argparse
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from common.checkpoints.command_line import parse_options
 from common.checkpoints.options import EmaOptions
 from common.cli import MANY_BATCHES, MEASURING, ArgumentParser, ComputingOptions
 from common.errors import OptionError
@@ -16,6 +17,7 @@ from common.registry import ModelSpec
 from common.text.options import TextOverrides
 
 if TYPE_CHECKING:
+    from common.checkpoints.loading import LoadedCheckpoint
     from common.precision import Precision
 
 STANDARD = Path("-")  # standard input and output
@@ -190,19 +192,38 @@ def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, wi
         add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.arg_parser.InferenceOptions)
 
 
-def read_voice_options(args: argparse.Namespace, models: Mapping[str, ModelSpec]) -> tuple[VoiceOptions, "Precision"]:
-    """Read the options of a voice of the ``models``, by role, and prepare the process for its precision."""
+class ParsedVoice(NamedTuple):
+    """A command line as exactly the models of a voice read it."""
+
+    args: argparse.Namespace
+    files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]]  # to write and to read, as for `check_apart`
+    voice: VoiceOptions
+    precision: "Precision"  # for which the process is prepared
+
+
+def parse_voice(
+    argv: Sequence[str] | None,
+    build_parser: Callable[[Sequence[ModelSpec], Collection[str]], ArgumentParser],
+    opened: "Mapping[str, LoadedCheckpoint]",
+    *,
+    intermixed: bool = False,
+) -> ParsedVoice:
+    """Parse a command line again, with the options of the ``opened`` checkpoints' models, by role, alone."""
     from common.precision import prepare_computing  # --help needs no PyTorch
 
+    models = {role: one.spec for role, one in opened.items()}
+    specs = list(models.values())
+    parser = build_parser(specs, _unsupported_options(models))
+    args = parse_options(argv, parser, specs, intermixed=intermixed)
     own = {role: read_options(args, spec.arg_parser.InferenceOptions) for role, spec in models.items()}
     options: VoiceOptions = read_options(args, VoiceOptions, models=own)
     precision = prepare_computing(read_options(args, ComputingOptions))
     if options.acceleration.cuda_graphs and not precision.cuda:
         print("warning: --cuda-graphs does nothing on the CPU; leave it out, or add --cuda", file=sys.stderr)
-    return options, precision
+    return ParsedVoice(args, parser.files_of(args), options, precision)
 
 
-def unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
+def _unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     """Return the fields of these options that have no meaning for the ``models``, by role."""
     generators, vocoders = ([one for one in models.values() if one.role == role] for role in ("generator", "vocoder"))
     found: dict[str, object] = {"ema": models}

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
 import torch
-from torch import Tensor
 
 from common.audio.mel import MelExtractor
 from common.audio.options import features_config
@@ -95,6 +94,7 @@ def _output_path(name: str, *, where: str) -> PurePosixPath:
     return path if path.suffix else path.with_name(path.name + ".wav")
 
 
+@torch.inference_mode()
 def load_mels_or_recordings(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
@@ -113,7 +113,12 @@ def load_mels_or_recordings(
         first = check_wav(dataset_path / entries[0].fields["wav"], sampling_rate=None, where=entries[0].where)
         audio = contract.audio if contract else audio_preset(first.sampling_rate)
         extractor = MelExtractor(audio)
-        mels = [_mel_of_recording(dataset_path, entry, extractor) for entry in entries]
+        mels = []
+        for entry in entries:
+            recorded_samples(dataset_path, entry, extractor)  # raises where it is too short
+            path = dataset_path / entry.fields["wav"]
+            wave = load_wav(path, sampling_rate=audio.sampling_rate, where=entry.where)
+            mels.append(extractor(wave[None])[0])
     else:
         audio = _described(dataset_path, entries, contract) or (contract.audio if contract else AudioConfig())
         mels = [load_mel(dataset_path, entry, n_mels=audio.n_mels) for entry in entries]
@@ -131,11 +136,3 @@ def _described(
             contract.check(audio, owner=str(folder))
             described = described or audio
     return described
-
-
-@torch.inference_mode()
-def _mel_of_recording(dataset_path: Path, entry: FilelistEntry, extractor: MelExtractor) -> Tensor:
-    """mel (n_mels, F) of the recording that a line names."""
-    recorded_samples(dataset_path, entry, extractor)  # raises where it is too short
-    rate = extractor.config.sampling_rate
-    return extractor(load_wav(dataset_path / entry.fields["wav"], sampling_rate=rate, where=entry.where)[None])[0]

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints.exported import Exports, Noise, OnnxRunner, Part, Shapes
-from common.checkpoints.exporting import largest_difference, write_onnx
-from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
+from common.checkpoints.exporting import exports_of, largest_difference, write_onnx
+from common.checkpoints.loading import LoadedCheckpoint
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
@@ -72,15 +72,17 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
     Returns the largest difference of its sound from PyTorch's, for random symbols. Raises InputError if the voice reads
     other symbols than Piper's, or the vocoder other mels than the voice makes.
     """
-    stored = generator.checkpoint
-    check_symbols(generator)
+    stored, text = generator.checkpoint, generator.checkpoint.text
+    if text is None or (text.symbol_set, text.g2p) != (CODE_POINTS, "espeak"):
+        read = "no symbols" if text is None else f"{text.symbol_set!r}{' without g2p' if text.g2p is None else ''}"
+        how = f"--from-checkpoint with --symbol-set {CODE_POINTS} --g2p espeak"
+        raise InputError(f"{generator.path}: reads {read}, and Piper {CODE_POINTS!r}; fine-tune it: train.py {how}")
     contract_of(vocoder).check(stored.audio, owner=str(generator.path), assumed=stored.assumed)
-    voice, sound = (_exports(one) for one in (generator, vocoder))
+    voice, sound = (exports_of(one) for one in (generator, vocoder))
     if len(voice.parts) > 1:
         raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, and Piper takes one")
-    assert stored.text is not None
     n_speakers = getattr(stored.config, "n_speakers", 1)
-    about = describe(stored.text, name=path.stem, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
+    about = describe(text, name=path.stem, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
     part = _part(voice, sound, stored.audio)
     write_onnx(path, part, _metadata(about))
     tokens = "\n".join(f"{symbol} {ids[0]}" for symbol, ids in about["phoneme_id_map"].items())  # for sherpa-onnx
@@ -92,15 +94,6 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
 def companions(path: Path) -> tuple[Path, Path]:
     """The files beside a voice: Piper's description, and the symbols as sherpa-onnx reads them."""
     return path.with_name(f"{path.name}.json"), path.with_suffix(".tokens.txt")
-
-
-def check_symbols(generator: LoadedCheckpoint) -> None:
-    """Raise InputError for a voice that doesn't read Piper's symbols."""
-    text = generator.checkpoint.text
-    if text is None or (text.symbol_set, text.g2p) != (CODE_POINTS, "espeak"):
-        read = "no symbols" if text is None else f"{text.symbol_set!r}{' without g2p' if text.g2p is None else ''}"
-        how = f"--from-checkpoint with --symbol-set {CODE_POINTS} --g2p espeak"
-        raise InputError(f"{generator.path}: reads {read}, and Piper {CODE_POINTS!r}; fine-tune it: train.py {how}")
 
 
 def describe(text: TextConfig, *, name: str, sampling_rate: int, n_speakers: int) -> dict[str, Any]:
@@ -134,13 +127,6 @@ def _metadata(about: Mapping[str, Any]) -> dict[str, str]:
     metadata = {"model_type": "vits", "comment": "piper", "has_espeak": 1, "n_speakers": about["num_speakers"]}
     metadata |= {"language": about["language"]["name_english"], "voice": about["espeak"]["voice"]}
     return {name: str(value) for name, value in (metadata | {"sample_rate": about["audio"]["sample_rate"]}).items()}
-
-
-def _exports(loaded: LoadedCheckpoint) -> Exports:
-    """The network of a checkpoint as it is exported."""
-    if loaded.exported is not None or loaded.spec.find("export", "exports") is None:
-        raise InputError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
-    return loaded.spec.export.exports(*load_for_inference(loaded, device="cpu"), loaded.checkpoint.audio)
 
 
 def _part(voice: Exports, sound: Exports, audio: AudioConfig) -> Part:

@@ -1,7 +1,7 @@
 """Synthesize utterances in batches: from symbols to mels, and from mels to sound."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from common.audio.mel import MelExtractor
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
-from common.precision import Precision
+from common.precision import Precision, timed
 from common.synthesis.cuda_graphs import FRAME_STEP, SYMBOL_STEP
 from common.synthesis.networks import TextToMel, TextToWave
 from common.synthesis.options import FADE_OUT
@@ -32,7 +32,6 @@ from common.synthesis.utterances import (
 )
 from common.synthesis.vocoder import Vocoder
 from common.text.prosody import Style
-from common.timing import timed
 
 LOWEST_PITCH = 20.0  # Hz; changed pitch is clamped to it
 # Fields of `Style` that a model carries out, and the values (0 for None) with which a symbol is said as predicted.
@@ -66,7 +65,7 @@ class Synthesizer:
         if self.vocoder is None and output.wave is None:
             yield from results
             return
-        size, maker = (self.vocoder and self.vocoder.max_batch) or len(batch), self.vocoder or self
+        size = (self.vocoder and self.vocoder.max_batch) or len(batch)
         for start in range(0, len(batch), size):
             some, seconds = results[start : start + size], list[float]()
             if self.vocoder is None:
@@ -76,10 +75,7 @@ class Synthesizer:
                 with timed(self.precision.device, seconds):
                     waves = self.vocoder.speak(output.mel[start : start + len(some), :, : max(lengths)], lengths)
             for one, wave in zip(some, waves):
-                wave, factors = wave.cpu(), envelope(one, hop_length=self.audio.hop_length, fade_out=self.fade_out)
-                _check_finite(wave, "sound", one.item.phrase, path=maker.path)
-                wave = wave if factors is None else wave * factors
-                wave = F.pad(wave, [n * self.audio.hop_length for n in silences(one.item, self.audio)])
+                wave = torch.cat(list(self._finished(one, [wave.cpu()])))
                 yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(some) if seconds else None)
 
     @torch.inference_mode()
@@ -103,10 +99,14 @@ class Synthesizer:
         The silence before and after it is in pieces of up to a second. Raises InputError if the sound is not finite;
         names the phrase.
         """
+        return self._finished(result, self._sound_of(result))
+
+    def _finished(self, result: SynthesisResult, sound: Iterable[Tensor]) -> Iterator[Tensor]:
+        """The pieces of an utterance's ``sound`` (T_i,) at its volume, between pieces of its silences."""
         factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
         lead, pause = (torch.zeros(n * self.audio.hop_length) for n in silences(result.item, self.audio))
         yield from lead.split(self.audio.sampling_rate) if len(lead) else ()
-        for piece in self._sound_of(result):
+        for piece in sound:
             end = start + len(piece)
             _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
             yield piece if factors is None else piece * factors[start:end]

@@ -1,7 +1,7 @@
 """From mel-spectrograms to sound: Griffin-Lim, neural vocoders, and the check that a vocoder fits its mels."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +96,10 @@ class NetworkVocoder:
 
         An utterance's wave does not depend on the rest of its batch.
         """
-        hop = self.audio.hop_length
         frames = torch.tensor(lengths, device=mel.device) if min(lengths) < mel.size(2) else None
-        waves = self._run(mel.contiguous(), frames)
-        if self._denoiser is not None:
-            waves = self._denoiser(waves, None if frames is None else frames * hop)
-        return [wave[: length * hop] for wave, length in zip(waves, lengths)]
+        padded = self._run(mel.contiguous(), frames)
+        waves = [wave[: length * self.audio.hop_length] for wave, length in zip(padded, lengths)]
+        return waves if self._denoiser is None else [self._denoiser(wave) for wave in waves]
 
     @torch.inference_mode()
     def stream(self, mel: Tensor) -> Iterator[Tensor]:
@@ -115,9 +113,9 @@ class NetworkVocoder:
         context += 0 if self._denoiser is None else self._denoiser.context
         for start, end in plan_pieces(n_frames, context=context):
             first = max(start - context, 0)
-            wave = self._run(mel[None, :, first : end + context].to(self.device).contiguous(), None)
+            wave = self._run(mel[None, :, first : end + context].to(self.device).contiguous(), None)[0]
             wave = wave if self._denoiser is None else self._denoiser(wave)
-            yield wave[0, (start - first) * hop : (end - first) * hop].cpu()
+            yield wave[(start - first) * hop : (end - first) * hop].cpu()
 
     def _infer(self, mel: Tensor, lengths: Tensor | None, **further: Any) -> Tensor:
         with self.autocast():
@@ -144,16 +142,10 @@ class AudioContract:
     assumed: tuple[str, ...] = ()  # fields that its file does not record, which may differ
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
-    def unrecorded(self, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> list[str]:
-        """Return the fields that differ, but that one of the two doesn't record."""
-        open_fields = dict.fromkeys((*self.assumed, *assumed))
-        return [name for name in open_fields if getattr(audio, name) != getattr(self.audio, name)]
-
     def differences(self, audio: AudioConfig, *, owner: str = "", assumed: tuple[str, ...] = ()) -> list[str]:
         """Return a line for each field in which the mels of ``owner`` differ and may not."""
         ignored = (*self.assumed, *assumed, *self.accepted)
-        expected = replace(self.audio, **{name: getattr(audio, name) for name in ignored})
-        return differences(audio, expected, names=(owner, self.owner))
+        return differences(audio, self.audio, names=(owner, self.owner), ignored=ignored)
 
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
         """Refuse mels of another description. ``owner`` has the ``audio``, and does not record the fields ``assumed``.
@@ -168,5 +160,6 @@ class AudioContract:
                 option = f"--accept-audio-differences {' '.join([*self.accepted, *refused])}"
                 message += f"; fine-tune the vocoder on these mels (scripts/fine_tune.sh), or give {option}"
             raise InputError(message)
-        if names := " and ".join(self.unrecorded(audio, assumed=assumed)):
+        unrecorded = dict.fromkeys((*self.assumed, *assumed))
+        if names := " and ".join(name for name in unrecorded if getattr(audio, name) != getattr(self.audio, name)):
             print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")

@@ -83,11 +83,8 @@ class Library:
     """eSpeak NG's library in a separate process, for one thread at a time."""
 
     def __init__(self) -> None:
-        try:
-            import espeakng_loader
-        except ImportError as error:
-            message = "the embedded speaker needs the package espeakng-loader: pip install espeakng-loader"
-            raise InputError(message) from error
+        import espeakng_loader
+
         paths = str(espeakng_loader.get_library_path()), str(espeakng_loader.get_data_path())
         self._command = [sys.executable, "-I", str(_PROGRAM), *paths]
         self._lock = threading.Lock()

@@ -4,7 +4,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
@@ -27,7 +27,7 @@ from common.text.normalization.published.reading import expand_currency
 from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
 from common.text.ssml import Span
-from common.text.symbols import G2P_SETS, PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts, precomposed
+from common.text.symbols import G2P_SETS, SILENCES, canonical_phone, get_symbol_table, name_counts, precomposed
 from common.text.words import (
     PUNCTUATION,
     TOKEN,
@@ -82,6 +82,7 @@ class TextFrontEnd:
         self._vectors = None if features is None else torch.tensor(features.vectors)
         self._lexicon = Lexicon() if lexicon is None else lexicon
         self._given_phones = self._phones and config.g2p is None  # the text is phones already
+        self._tokens: Callable[[str], list[str]] = str.split if self._given_phones else TOKEN.findall
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
         reads_text = config.g2p is not None and not self._cleaners
         self._read_numbers = (number_reader(config.g2p_language) if reads_text else None) or str
@@ -93,8 +94,7 @@ class TextFrontEnd:
         self._say_alone = lru_cache(maxsize=20_000)(self._say)
         others = SILENCES if self._phones else (*PUNCTUATION, " ")
         self._between = BETWEEN if table.name in G2P_SETS else frozenset(others)  # symbols of no word
-        by_length = sorted((s for s in table.symbols if s != PADDING), key=len, reverse=True)
-        self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
+        self._phone = table.splitter()
 
     def __reduce__(self) -> tuple:
         unknown = "drop" if self._drop else "error"
@@ -179,13 +179,13 @@ class TextFrontEnd:
         if unknown and not self._drop:
             raise InputError(describe_unknown(unknown, text=text, reading=reading, table=self._table, where=where))
         known = [symbol for symbol in symbols if symbol in self._table]
-        ids = [self._table.id_of(symbol) for symbol in known]
+        ids = [self._table.ids[symbol] for symbol in known]
         # Punctuation is spoken where it is all that was written, and not where it is all that is left.
         is_cut = self._drop and any(not one.isspace() and one not in self._table for one in text)
         if all(one.isspace() or (is_cut and not any(map(str.isalnum, one))) for one in known):
             left = "nothing to speak is left after cleaning that this voice has a symbol for"
             raise EmptyTextError(f"empty transcript {quote(text)}: {left}{at(where)}", unknown)
-        space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
+        space = [self._table.ids[" "]] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space, unknown
 
     def inputs(self, ids: Sequence[int]) -> Tensor:
@@ -228,9 +228,6 @@ class TextFrontEnd:
         if self._given_phones:
             text = f" {phones} "
         return replace(span, text=text, source=span.text if span.source is None else span.source)
-
-    def _tokens(self, text: str) -> list[str]:
-        return text.split() if self._given_phones else TOKEN.findall(text)
 
     def _spoken(self, text: str, draw: RandomNumbers | None) -> Spoken:
         """The symbols of a text in words."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from common.errors import InputError
-from common.text.espeak import Clause, transcribe, unlinked
+from common.text.espeak import transcribe, unlinked
 from common.text.normalization.english.characters import is_phonetic, script_of
 from common.text.normalization.rules import rules
 from common.text.symbols import BOUNDARY, CODE_POINTS, G2P_SETS, SILENCES, SymbolTable, canonical_phone
@@ -68,7 +68,8 @@ def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Spok
             for word in filter(any, clause.words):
                 sounds += _sounds_of_word(word, table, index, n_words)
                 n_words += 1
-            sounds.append(SpokenSymbol(_mark(clause)))
+            mark = _END.search(_usual(clause.text))
+            sounds.append(SpokenSymbol(mark[1] if mark else BOUNDARY))
     return _arranged(sounds, table)
 
 
@@ -106,12 +107,6 @@ def _in_set(name: str, table: SymbolTable) -> str:
     for old, new in _REWRITES:
         name = name.replace(old, new)
     return "".join(mark for mark in canonical_phone(name) if mark in table or mark not in _OPTIONAL)
-
-
-def _mark(clause: Clause) -> str:
-    """The punctuation that ends a clause, or nothing but a boundary where it continues."""
-    found = _END.search(_usual(clause.text))
-    return found[1] if found else BOUNDARY
 
 
 def _usual(text: str) -> str:

@@ -1,7 +1,6 @@
 """Phones in IPA or ARPAbet, as people write them, in what a voice reads."""
 
 import re
-from functools import lru_cache
 
 from common.errors import InputError, at, shown
 from common.text.config import TextConfig
@@ -66,19 +65,13 @@ def _plain(ipa: str) -> str:
     return _BETWEEN_SYLLABLES.sub("", ipa)
 
 
-@lru_cache(maxsize=8)
-def _ipa_symbols(symbol_set: str) -> re.Pattern:
-    symbols = [one for one in get_symbol_table(symbol_set).symbols[1:] if one not in BETWEEN]
-    return re.compile("|".join(map(re.escape, sorted(symbols, key=len, reverse=True))) + "|.", re.DOTALL)
-
-
 def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
     """Symbols of a set of IPA, with stress before the vowel as eSpeak NG has it; raises ValueError for others."""
     table = get_symbol_table(symbol_set)
     ipa = ipa.replace(_TIE, "") if symbol_set == CODE_POINTS else unlinked(ipa)
     symbols: list[str] = []
     stress = ""
-    for symbol in _ipa_symbols(symbol_set).findall(ipa):
+    for symbol in table.splitter(without=BETWEEN).findall(ipa):
         if symbol in _STRESS.values():
             stress = symbol
         elif symbol in table and symbol not in BETWEEN:

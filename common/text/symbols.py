@@ -1,7 +1,8 @@
 """Ordered tables of the symbols a voice can be trained on: characters with ARPAbet, and phone sets."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from unicodedata import combining, is_normalized, normalize
@@ -79,15 +80,17 @@ class SymbolTable:
     phones: bool = False  # True: a transcript is a row of phones; False: characters, with ARPAbet in curly braces
 
     @cached_property
-    def _ids(self) -> dict[str, int]:
+    def ids(self) -> dict[str, int]:
+        """The id of each symbol."""
         return {symbol: index for index, symbol in enumerate(self.symbols)}
 
-    def id_of(self, symbol: str) -> int:
-        """A symbol's id; ``KeyError`` when it is not in the set."""
-        return self._ids[symbol]
-
     def __contains__(self, symbol: str) -> bool:
-        return symbol in self._ids
+        return symbol in self.ids
+
+    def splitter(self, *, without: Collection[str] = ()) -> re.Pattern:
+        """Matches the longest of the symbols, but for padding and those ``without``, else one character."""
+        symbols = sorted({*self.symbols} - {PADDING, *without}, key=len, reverse=True)
+        return re.compile("|".join([*map(re.escape, symbols), "."]), re.DOTALL)
 
 
 @cache

@@ -1,7 +1,7 @@
 """The interface between training and a model's package: the request, the setup, and the mels to train on."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ class MelSource:
 
     def check_agreement(self, other: "MelSource") -> None:
         """Raise OptionError if another source describes other mels, with each field that differs."""
-        recorded = replace(other.audio, **{name: getattr(self.audio, name) for name in other.unrecorded})
-        if lines := "; ".join(differences(self.audio, recorded, names=(self.name, other.name))):
-            raise OptionError(f"{self.name} and {other.name} are of different mels: {lines}; give one of them")
+        names = self.name, other.name
+        if lines := differences(self.audio, other.audio, names=names, ignored=other.unrecorded):
+            raise OptionError(f"{' and '.join(names)} are of different mels: {'; '.join(lines)}; give one of them")
 
 
 def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:

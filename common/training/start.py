@@ -201,16 +201,13 @@ def _check_fits(
     config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
     # The checkpoint may lack networks that only training needs, which have their own configuration.
     lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
-    pairs = [
-        (replace(config, **{name: getattr(wanted, name) for name in (*found.assumed_config, *lacking)}), wanted),
-        (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
-    ]
+    lines = differences(config, wanted, names=names, ignored=(*found.assumed_config, *lacking))
+    lines += differences(found.audio, template.audio, names=names, ignored=adaptable)
     if found.text is not None and template.text is not None:
         text = with_given_files(found.text, template.text)
         if text.input_type == template.text.input_type == "pf" and not text.phone_features:  # as published
             text = replace(text, phone_features=template.text.phone_features)
-        pairs.append((text, template.text))
-    lines = [line for first, second in pairs for line in differences(first, second, names=names)]
+        lines += differences(text, template.text, names=names)
     if lines:
         raise CheckpointError(f"{where} does not fit: " + "; ".join(lines))
 

@@ -5,6 +5,7 @@
 other speeds are made of training subsets alone.
 """
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.extraction.batches import map_in_processes
 from common.files import read_lines, write_text
-from jasper.manifest import manifest_bytes
 from jasper.waveform import change_speed
 from scripts.corpora import LIBRISPEECH
 
@@ -82,7 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         work = partial(convert, folder=args.folder)
         entries = list(map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset))
         manifest = args.folder / f"librispeech-{subset}-wav.json"
-        write_text(manifest, manifest_bytes(entries).decode())
+        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        write_text(manifest, f"[\n{lines}\n]\n")
         print(f"{manifest}: {len(entries)} utterances")
     return 0
 

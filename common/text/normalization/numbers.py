@@ -2,8 +2,6 @@
 
 from functools import lru_cache
 
-from common.errors import InputError
-
 _DIGITS = "zero one two three four five six seven eight nine".split()
 LARGEST = 10**18 - 1  # longer numbers are read digit by digit
 
@@ -11,10 +9,8 @@ LARGEST = 10**18 - 1  # longer numbers are read digit by digit
 @lru_cache(maxsize=65536)
 def named(number: int, *, language: str = "en", to: str = "cardinal") -> str:
     """What num2words calls a number: 1234 -> "one thousand, two hundred and thirty-four"."""
-    try:
-        from num2words import num2words  # here, as a text without numbers needs none
-    except ImportError as error:
-        raise InputError("numbers in words need the package num2words: pip install num2words") from error
+    from num2words import num2words  # here, as a text without numbers needs none
+
     return str(num2words(number, lang=language, to=to))
 
 
