@@ -6,7 +6,7 @@ from common.config import Architecture
 from common.nn.discriminator_config import DiscriminatorConfig
 from common.options import check_options, option
 
-MEL_CORRECTIONS = 2  # at inference; with many, the sound has Griffin-Lim's noise
+MEL_CORRECTIONS = 4  # at inference; docs/HARMONIC.md has scores for other numbers
 N_PITCHES = 160  # from 30 to 1200 Hz, 40 cents apart
 
 

@@ -97,23 +97,23 @@ def test_the_project_keeps_its_own_rules():
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1759,
-    "audio, nn": 1554,
+    "flat files of common/": 1746,
+    "audio, nn": 1520,
     "text": 4700,
     "data": 850,
-    "checkpoints": 1201,
+    "checkpoints": 1200,
     "training": 2000,
-    "synthesis": 2592,
-    "recognition": 454,
-    "serving": 1915,
-    "extraction": 1221,
+    "synthesis": 2587,
+    "recognition": 453,
+    "serving": 1900,
+    "extraction": 1200,
     "importing": 1700,
     "evaluation, data_report, pages": 2000,
     "the six models": 7400,
-    "scripts": 3920,
+    "scripts": 3737,
     "platform": 312,
     "files at the root, speech_toolkit": 500,
-    "tests": 24097,
+    "tests": 24107,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 
