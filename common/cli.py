@@ -64,8 +64,11 @@ _OF_LAUNCHERS = dict.fromkeys(
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that accepts ``--batch_size`` for ``--batch-size``, but no prefixes."""
 
+    program: str | None = None  # what the user typed instead of ``prog``, such as "speech speak"
+
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, "usage": "%(prog)s [options]", **kwargs})
+        named = {"prog": self.program} if self.program else {}
+        super().__init__(**{"allow_abbrev": False, "usage": "%(prog)s [options]", **kwargs, **named})
         for kind in (Path, float, None):  # of options that are not declared: "" is a variable that is not set
             self.register("type", kind, partial(read_word, kind=kind or str, known=Option("")))
         if self.add_help:

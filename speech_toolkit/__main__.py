@@ -130,6 +130,8 @@ def _complete() -> None:
 
 def run_main() -> None:
     """Run the command ``speech``, as the installed program does."""
+    if (name := "".join(sys.argv[1:2])) in COMMANDS:
+        ArgumentParser.program = f"speech {name}"
     run(main, teardown=False)
 
 

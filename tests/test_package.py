@@ -94,6 +94,7 @@ def test_the_installed_package_is_imported(speech: Callable[..., str]):
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
     assert speech("python", "-c", program).startswith(f"{version} 1\n00:00:00")
     assert "usage: speech COMMAND" in speech("python", "-m", "speech_toolkit", "--help")
+    assert "usage: speech speak" in speech("speech", "speak", "--help")
 
 
 def test_the_installed_command_serves_from_any_folder(installed: Path, tmp_path: Path):
