@@ -1,9 +1,12 @@
-"""extract_mels.py makes what the original made, and says in one line each what it refuses."""
+"""extract_mels.py makes what the original made, in any number of processes, and says in one line what it refuses."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,9 @@ import soundfile
 import torch
 from corpus import RATE, add_clip, features, glide, make_corpus, write_textgrid
 from golden_files import listed, read_golden
+from kills import at_write, finish, started
 from safetensors.torch import load_file
+from shell import ROOT
 
 import extract_mels
 from common.audio.options import ESTIMATORS
@@ -20,6 +25,9 @@ from common.audio.pitch import estimate_pitch
 from common.audio.wav import load_wav
 from common.cli import run
 from common.config import AudioConfig, from_plain
+from common.errors import OutputError
+from common.extraction.batches import map_in_processes
+from common.extraction.features import write_feature
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
 
@@ -299,3 +307,81 @@ def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(metho
     status, _, error = extract(tmp_path, *options, other)
     assert status == 1
     assert f"was made with other settings: pitch_method: '{method}' (there), '{other}' (options); give" in error
+
+
+N_CLIPS = 24
+
+
+def command(folder: Path, *options: str, n_workers: int) -> list[str]:
+    words = ["-d", folder, "--wav-text-filelist", folder / "train.txt", "--output-meta-file", folder / "train.meta"]
+    what = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--num-workers", n_workers]
+    return [str(word) for word in (ROOT / "extract_mels.py", *words, *what, *options)]
+
+
+@pytest.fixture(scope="module")
+def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Features made by one process without interruption."""
+    folder = make_corpus(tmp_path_factory.mktemp("one"), N_CLIPS)
+    assert extract_mels.main(command(folder, n_workers=1)[1:]) == 0
+    made = features(folder)
+    assert len([name for name in made if name.startswith("mels/") and name.endswith(".pt")]) == N_CLIPS
+    return made
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_ctrl_c_and_a_kill_leave_no_process_and_resuming_gives_the_same_files(tmp_path: Path, wanted: dict[str, bytes]):
+    make_corpus(tmp_path, N_CLIPS)
+    mels = tmp_path / "mels"
+    interrupt = at_write(signal.SIGINT, mels, count=3, group=True)  # as a terminal does: to the whole group
+    status, out, err = finish(started(*command(tmp_path, n_workers=2), signal_at=interrupt))
+    assert (status, out) == (130, "")
+    assert "interrupted" in err and "Traceback" not in err
+    assert not [name for name in features(tmp_path) if name.endswith(".tmp")]
+    assert not (tmp_path / "train.meta").exists()
+
+    impatient = at_write(signal.SIGINT, mels, count=2, group=True, times=2)
+    status, out, err = finish(started(*command(tmp_path, "--resume", n_workers=2), signal_at=impatient))
+    assert status in (130, -signal.SIGINT) and out == "", "which a shell calls 130 too"
+    assert "Traceback" not in err
+
+    made = sorted(mels.glob("[!.]*.pt"))
+    assert len(made) >= 2
+    for path in made[1:]:  # of which some are to be made again
+        path.unlink()
+    kill = at_write(signal.SIGKILL, mels, count=2)
+    status, _, _ = finish(started(*command(tmp_path, "--resume", n_workers=2), signal_at=kill))
+    assert status == -signal.SIGKILL, "and no worker outlives its parent"
+    assert not (tmp_path / "train.meta").exists()
+
+    assert extract_mels.main(command(tmp_path, "--resume", n_workers=2)[1:]) == 0
+    assert features(tmp_path) == wanted
+
+
+def double(item: int) -> int:
+    return 2 * item
+
+
+def left_to_the_parent(item: int) -> bool:
+    return all(signal.getsignal(number) is signal.SIG_IGN for number in (signal.SIGINT, signal.SIGHUP))
+
+
+def die(item: int) -> int:
+    if item == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def write_below_a_file(item: int) -> None:
+    write_feature(Path("/dev/null/mels/a.pt"), torch.zeros(3))
+
+
+def test_a_worker_that_dies_or_cannot_write_is_reported():
+    threads = torch.get_num_threads()
+    work = partial(map_in_processes, n_workers=2, desc="work")
+    assert list(work(double, range(100))) == [2 * item for item in range(100)]
+    assert all(work(left_to_the_parent, range(4)))
+    with pytest.raises(OutputError, match=r"mels/a\.pt: cannot be written \(Not a directory\); .*--resume"):
+        list(work(write_below_a_file, [1, 2]))
+    with pytest.raises(RuntimeError, match=r"DataLoader worker "):
+        list(work(die, range(20)))
+    assert torch.get_num_threads() == threads
