@@ -125,6 +125,15 @@ def test_ten_skipped_steps_in_a_row_end_the_run_and_name_the_utterances():
         engine.finish(engine.step(bad, epoch=1))
 
 
+@pytest.mark.parametrize("same_shapes", [True, False])
+def test_every_network_is_compiled_for_one_shape_or_for_any(same_shapes: bool, monkeypatch: pytest.MonkeyPatch):
+    compiled: list[tuple[nn.Module, dict]] = []
+    monkeypatch.setattr(nn.Module, "compile", lambda network, **options: compiled.append((network, options)))
+    networks = toy_networks()
+    toy_engine(networks, compile=True, same_shapes=same_shapes)
+    assert compiled == [(one, {"dynamic": None if same_shapes else True}) for one in networks.values()]
+
+
 def test_clipping_bounds_the_gradient_that_the_optimizer_sees():
     networks, seen = toy_networks(), []
     engine = toy_engine(networks, grad_clip_thresh=0.01)

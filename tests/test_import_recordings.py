@@ -125,6 +125,14 @@ def test_silence_and_noise_at_the_ends_are_cut_where_speech_begins_and_ends(tmp_
     assert np.mean(np.abs(lost["white noise"]) < 0.1) >= 0.9 and np.abs(lost["white noise"]).max() < 0.2
 
 
+@pytest.mark.parametrize("level, end", [(-50, 1.2), (-60, 1.0)])
+def test_a_fading_sound_counts_as_far_as_55_db_below_the_speech(level: float, end: float):
+    generator = np.random.default_rng(0)
+    parts = ((1.0, 0), (0.2, level), (0.5, -68))  # s, dB
+    noise = [10 ** (decibels / 20 - 1) * generator.standard_normal(round(22050 * s)) for s, decibels in parts]
+    assert find_sound(np.float32(np.concatenate(noise)), 22050).end == pytest.approx(end, abs=0.02)
+
+
 def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path: Path, shared_data: Path, capsys):
     source, target = tmp_path / "source", tmp_path / "target"
     speech, rate = soundfile.read(shared_data / "LJSpeech-sample/wavs/LJ001-0002.wav")

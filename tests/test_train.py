@@ -140,6 +140,15 @@ def test_the_best_validation_is_saved_when_it_happens_and_patience_stops_early(
     assert kept("whole") == {6}, "the best and the last"
 
 
+def test_a_training_of_one_phase_hears_nothing_of_discriminators(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    validated_as(dict.fromkeys(range(1, 13), 1.0), monkeypatch)
+    run_train(corpus, tmp_path, *"-bs 16 --epochs 12 --checkpoint-interval 50 --ema-decay 0.5".split())
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("epoch 12: ")]
+    assert len(said) == 1 and "since epoch 1" in said[0] and "discriminators" not in said[0]
+
+
 def test_a_run_resumed_within_an_epoch_keeps_its_order_on_a_device_with_another_default(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
