@@ -50,9 +50,7 @@ class ComputingOptions:
     )
     tf32: bool = option(True, "compute in TF32 on GPUs that have it")
     cudnn_benchmark: bool = option(
-        False,
-        "let cuDNN try its algorithms for each shape; a training whose batches have one shape always does",
-        variable="CUDNN_BENCHMARK",
+        False, "let cuDNN try its algorithms for each shape, which delays the first updates", variable="CUDNN_BENCHMARK"
     )
 
 

@@ -4,11 +4,14 @@ import itertools
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
+from shell import ROOT
 from tiny import make_corpus
 from torch import Tensor
 
@@ -155,3 +158,22 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
     with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read .* \(.*train\.txt:2\)$"):
         list(batches_of(loader))
+
+
+def test_loader_processes_end_before_pytorch_waits_for_them():
+    program = """
+import atexit, time
+from common.data.loader import LoaderProcess, batches_of
+
+process = LoaderProcess(target=time.sleep, args=(60,))
+
+class Loader:  # as PyTorch's, where memory is pinned
+    def __iter__(self):
+        process.start()
+        atexit.register(lambda: (process.join(3), print("waits" if process.is_alive() else "has ended")))
+        return iter([1])
+
+next(batches_of(Loader()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "has ended"

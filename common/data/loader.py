@@ -95,7 +95,11 @@ def batches_of(loader: DataLoader) -> Iterator[Any]:
         RuntimeError: a loader process has ended while it handed a batch over, with the beginning of PyTorch's message.
     """
     try:
-        yield from loader
+        batches = iter(loader)
+        # Where memory is pinned, this has registered handlers that wait five seconds for each process: ours goes first.
+        atexit.unregister(end_loader_processes)
+        atexit.register(end_loader_processes)
+        yield from batches
     except InputError as error:
         # PyTorch puts the traceback of a loader process before the message.
         raise type(error)(str(error).rpartition(f"{type(error).__name__}: ")[2].rstrip()) from error

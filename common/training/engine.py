@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.amp import GradScaler
-from torch.backends import cudnn
 from torch.nn.parallel import DistributedDataParallel
 
 from common.data.batch import Batch
@@ -97,7 +96,6 @@ class Engine:
         self._schedule = optimization.schedule
         self._ranks = ranks
         self._grad_clip = run.grad_clip_thresh
-        self._same_shapes = same_shapes
         self._skipped_in_a_row = 0
         self._autocast = Precision(device.type == "cuda", amp_dtype).autocast
         for network in networks.values():
@@ -148,9 +146,7 @@ class Engine:
         for phase in self.objective.phases:
             self.optimizers[phase.name].param_groups[0]["lr"] = rate
             weights = self.objective.weights(phase.name, epoch=epoch)
-            # cuDNN tries its algorithms for a shape where all batches have that one; validation may have others.
-            with cudnn.flags(enabled=True, benchmark=cudnn.benchmark or self._same_shapes, allow_tf32=cudnn.allow_tf32):
-                means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
+            means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
             terms |= means
             skipped += [] if applied else [phase.name]
             if phase.keeps:
