@@ -21,9 +21,9 @@ WITH_DURATIONS = "mels/a.pt|durations/a.pt|pitch_char/a.pt|Hello.\n"
 
 def test_the_lists_of_a_name_are_taken_with_durations_where_there_are_any(tmp_path: Path):
     settings = {"NAME": "my", "FILELISTS": str(tmp_path), "DATASET_PATH": "my"}
-    args = training_options(dry_run("scripts/train.sh", ENERGY="false", **settings)[0])
+    args = training_options(dry_run("scripts/train.sh", ENERGY="false", PHONE="true", **settings)[0])
     assert args.training_files == [tmp_path / "my_audio_text_train_filelist.txt"]
-    assert (args.learned_alignment, args.energy_conditioning) == (True, False)
+    assert (args.learned_alignment, args.energy_conditioning, args.p_arpabet) == (True, False, 1.0)
     with_durations = tmp_path / "my_mel_dur_pitch_text_train_filelist.txt"
     with_durations.write_text(WITH_DURATIONS)
     args = training_options(dry_run("scripts/train.sh", **settings)[0])
