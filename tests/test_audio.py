@@ -167,7 +167,8 @@ def test_the_suffix_decides_how_sound_is_written(tmp_path: Path, name: str, kind
 
 
 @pytest.mark.parametrize(
-    ("name", "rate", "decoded"), [("a.opus", 22050, 48000), ("a.m4a", 22050, 22050), ("a.mp3", 11000, 11025)]
+    ("name", "rate", "decoded"),
+    [("a.opus", 22050, 48000), ("a.m4a", 22050, 22050), ("a.mp3", 11000, 11025), ("a.mp3", 8000, 8000)],
 )
 def test_sound_is_resampled_where_a_format_does_not_hold_its_rate(tmp_path: Path, name: str, rate: int, decoded: int):
     wave = 0.5 * torch.sin(torch.arange(2 * rate) * 2 * torch.pi * 440 / rate)

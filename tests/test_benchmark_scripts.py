@@ -1,17 +1,24 @@
-"""The benchmark scripts run what their settings say, and their tables are computed rightly."""
+"""The benchmark scripts run what their settings say, and their figures and tables are computed rightly."""
 
+import re
+import shlex
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
+from training_setup import parsed
 
 import inference
 from common.audio.wav import save_wav
 from common.errors import InputError, OptionError
 from common.evaluation import judges
 from common.logger import Logger
+from common.registry import available_models
+from common.synthesis.measurements import BatchTimes, Measurements
 from scripts.benchmarks import random_models, table, voices
 
 
@@ -147,3 +154,54 @@ def test_recordings_are_measured_beside_the_systems(tmp_path: Path, compare):
 def test_a_system_that_cannot_speak_is_named(system: str, error: type[Exception], words: str, compare):
     with pytest.raises(error, match=words):
         compare(system)
+
+
+LISTS = "-o out --training-files a_dur_.txt --validation-files b.txt".split()
+SCRIPT = ROOT / "scripts/benchmarks/gpu.sh"
+
+
+def test_every_model_is_trained_and_each_training_has_the_options_of_train_py(tmp_path: Path):
+    done = run_bash("-c", f"bash {SCRIPT} {tmp_path}", DRY_RUN="1")
+    lines = done.stdout.splitlines()
+    trainings = [shlex.split(line.partition(" --model ")[2]) for line in lines if "benchmarks.updates" in line]
+    assert {words[0] for words in trainings} == set(available_models())
+    assert "bfloat16" in lines[0] and "tf32" in lines[-6]
+    for words in trainings:
+        own = {"--accumulation", "--steps", "--settings"}
+        others = [word for place, word in enumerate(words) if not {word, words[place - 1]} & own]
+        assert parsed(["--model", *others, *LISTS]).model == words[0]
+    for name in ("TACOTRON2", "HIFIGAN", "WAVEGLOW", "JASPER"):
+        assert any(re.search(rf"\b{name}=", line) for line in lines)
+    only = run_bash("-c", f"bash {SCRIPT} {tmp_path}", DRY_RUN="1", ONLY="tests extraction").stdout
+    assert only.count("\n") == 2 and "tests/test_gpu.py" in only
+
+
+BATCHES = [
+    BatchTimes(n_utterances=4, n_tokens=400, n_frames=2000, n_samples=512000, generator=0.2, vocoder=0.5),
+    BatchTimes(n_utterances=4, n_tokens=300, n_frames=1500, n_samples=384000, generator=0.1, vocoder=0.45),
+    BatchTimes(n_utterances=1, n_tokens=60, n_frames=300, n_samples=76800, generator=0.04, vocoder=0.1),
+]
+
+
+def summary(batches: list[BatchTimes]) -> dict[str, float]:
+    return Measurements(sampling_rate=22050, batch_size=4, vocoder_name="griffin_lim", batches=batches).summary()
+
+
+def test_latency_intervals_are_those_of_a_normal_distribution():
+    figures = summary(BATCHES)
+    for stage, times in {
+        "": np.array([0.7, 0.55, 0.14]),
+        "generator_": np.array([0.2, 0.1, 0.04]),
+        "griffin_lim_": np.array([0.5, 0.45, 0.1]),
+    }.items():
+        assert figures[f"avg_{stage}latency"] == pytest.approx(times.mean())
+        for percent in (90, 95, 99):
+            expected = times.mean() + norm.ppf((1 + percent / 100) / 2) * times.std()
+            assert figures[f"{percent}%_{stage}latency"] == pytest.approx(expected)
+
+
+def test_the_real_time_factor_is_per_utterance_and_that_of_the_batch_is_for_all_of_it():
+    figures = summary(BATCHES[:2])
+    speech = 896000 / 22050  # s
+    assert figures["avg_RTF@4"] == pytest.approx(speech / 1.25)
+    assert figures["avg_RTF"] == pytest.approx(speech / 1.25 / 4)

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,10 +12,10 @@ import pytest
 import soundfile
 from corpus import RATE, glide
 from page_reader import PageReader
+from test_failing_writes import ended
 from tiny_voice import SMALL, save_voice
 
 import extract_mels
-from common.cli import run
 from common.config import AudioConfig
 from common.data_report.findings import KINDS
 from common.text.config import TextConfig
@@ -25,18 +24,16 @@ WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen
 
 
 @pytest.fixture
-def report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+def report(capsys: pytest.CaptureFixture):
     """Run the command in this process: (exit status, stdout, stderr)."""
 
     def call(folder: Path, *options: object, lists: tuple[str, ...] = ("train.txt",)) -> tuple[int, str, str]:
         words = ["--report", "-d", folder, "--wav-text-filelist", *(folder / name for name in lists)]
         words += ["--num-workers", 1, *options]
-        monkeypatch.setattr(sys, "argv", ["extract_mels.py", *map(str, words)])
-        with pytest.raises(SystemExit) as exit_status:
-            run(extract_mels.main)
+        status = ended(extract_mels.main, *words)
         out, err = capsys.readouterr()
         assert "Traceback" not in err
-        return int(exit_status.value.code), out, err
+        return status, out, err
 
     return call
 

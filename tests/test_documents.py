@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from parsers import parser_of
 from seed_commands import place_of_program
 from shell import ROOT
+from training_setup import parser_of
 
 from scripts import options_page
 from scripts.options_page import options_of

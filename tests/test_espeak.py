@@ -158,6 +158,8 @@ def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav_and_fit_its
         path, n_frames = corpus / "TextGrid" / f"EM-{i:04d}.TextGrid", 1 + info.frames // config.hop_length
         alignment = fit(read_alignment(path, config), n_frames, path=path, config=config)
         assert list(alignment.phones) == speaker.phones(text)
+        for mark, letter in zip(phones, list(phones)[1:]) if speaker.marked else ():
+            assert mark.text not in "ˈˌ" or 2 * mark.duration() < letter.duration() + 1e-6
         assert min(alignment.durations) >= (not speaker.marked) and sum(alignment.durations) == n_frames
         words = " ".join(interval.text for interval in grid.get_tier_by_name("words"))
         assert words == text.translate(str.maketrans("", "", ".,;!"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import soundfile
 import tiny
 import tiny_tacotron2
 import tiny_voice
@@ -14,9 +15,9 @@ import tiny_waveglow
 from seed_commands import Project, archive_of_ljspeech
 from shell import ROOT, SCRIPTS, environment_of, read_shell_file, training_options, words_of
 from sung_words import CONFIG
-from test_documents import commands
+from test_documents import DOCUMENTS, bash_blocks, commands
 from test_jasper_data import make_librispeech
-from tiny_evaluation import AUDIO, make_checkpoints
+from tiny_evaluation import AUDIO, make_checkpoints, write_recordings
 
 from common.text.config import TextConfig
 
@@ -43,6 +44,7 @@ WALKS = {  # commands of documents in an order in which each has what it needs, 
     },
     "the models on LJSpeech": {
         "bash scripts/prepare_dataset.sh": "",
+        "NUM_GPUS=8 bash scripts/train.sh": "",
         "NUM_GPUS=8 AMP=true MODEL=Tacotron2 bash scripts/train.sh": "",
         "NUM_GPUS=8 AMP=true MODEL=WaveGlow bash scripts/train.sh": "",
         "MODEL=Harmonic bash scripts/train.sh": "",
@@ -57,9 +59,22 @@ WALKS = {  # commands of documents in an order in which each has what it needs, 
     "checkpoints": {
         "bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv": "",
         "bash scripts/evaluate_voice.sh vocoder.pt copy.tsv": "",
+        "bash scripts/evaluate_voice.sh output/quickstart/voice/FastPitch_checkpoint_20.pt griffin-lim "
+        "phrases/devset10.tsv --recordings output/quickstart/reference": "",
+        "bash scripts/export_model.sh FastPitch.pt": "",
         "bash scripts/export_model.sh HiFi-GAN.pt --format safetensors -o hifigan.safetensors": "",
         "bash scripts/inspect_checkpoint.sh voice.pt": "",
     },
+}
+# Run as they stand, by Bash in an environment that has nothing.
+PASTED = {'bash scripts/speak.sh "Any text."': "speech.wav", "bash scripts/inference_example.sh": "output/**/a.wav"}
+ELSEWHERE = {  # page -> what runs its first command, or one like it
+    "BENCHMARKS": "test_benchmark_scripts.py, without Piper",
+    "CHECKPOINTS": "test_from_checkpoint.py",
+    "JASPER": "the walk of a recognizer; it needs the recordings of digits",
+    "SERVING": "test_package.py",
+    "STUDIO": "test_package.py",
+    "TEXT": "test_text_voices.py",
 }
 
 
@@ -73,7 +88,10 @@ def make_project(folder: Path) -> None:
     made = make_checkpoints(folder)
     one_speaker = replace(tiny_voice.MODEL, n_mel_channels=AUDIO.n_mels, n_speakers=1)
     tiny_voice.save_voice(folder / "voice.pt", text=TextConfig(), model=one_speaker, audio=AUDIO)
-    (folder / "output").mkdir()
+    for name in ("FastPitch.pt", "output/quickstart/voice/FastPitch_checkpoint_20.pt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / "voice.pt", folder / name)
+    write_recordings(folder / "output/quickstart/reference", ["a.wav"])
     shutil.copy(made.vocoder, folder / "HiFi-GAN.pt")
     shutil.copy(made.recognizer, folder / "output/Jasper_checkpoint_440.pt")
     (folder / "jasper.yaml").write_text(CONFIG.replace("[' ', d, e, i, m, o, r]", str([" ", *string.ascii_lowercase])))
@@ -122,3 +140,23 @@ def test_the_commands_of_the_documents_run(
     for command, own in walk.items():
         assert any(" ".join(one.split()).startswith(command) for one in commands()), f"{command}: in no document"
         run_tiny(command, Project(folder), own)
+
+
+@pytest.mark.parametrize("command", PASTED)
+def test_a_command_runs_as_it_stands_in_another_folder_and_an_empty_environment(command: str, tmp_path: Path):
+    project = Project(tmp_path / "project")
+    (project / "phrases/devset10.tsv").unlink()
+    (project / "phrases/devset10.tsv").write_text("output\ttext\na.wav\tA few words.\n")
+    (tmp_path / "home").mkdir()
+    done = project.bash(command, HOME=tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+    (sound,) = project.folder.glob(PASTED[command])
+    assert soundfile.info(sound).duration > 0.3
+
+
+def test_the_first_command_of_each_page_is_one_that_runs_here():
+    run = [*PASTED, *(command for walk in WALKS.values() for command in walk)]
+    pages = {Path(name).stem: bash_blocks(text) for name, text in DOCUMENTS.items() if name.startswith("docs/")}
+    for page in {page for page, blocks in pages.items() if blocks} - ELSEWHERE.keys():
+        first = " ".join(pages[page][0].replace("\\\n", "").splitlines()[0].split())
+        assert any(first.startswith(command) for command in run), f"{page}.md: {first}"

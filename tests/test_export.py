@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import tiny_voice
 import torch
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor
 
 import inference
@@ -138,7 +138,10 @@ def test_quantized_files_hold_integers_and_their_mel_distance_is_printed(
         checkpoint_tools.export([str(sources[name]), "--quantize", "int8", *words[name], "-o", str(target)])
         line = capsys.readouterr().out.strip()
         assert line.startswith(f"wrote {target}: ") and "int8, mean mel distance from PyTorch 0." in line
-        assert any(node.op_type == operator for node in onnx.load(target).graph.node)
+        graph = onnx.load(target).graph
+        assert any(node.op_type == operator for node in graph.node)
+        stored = [numpy_helper.to_array(one) for one in graph.initializer if one.data_type == TensorProto.INT8]
+        assert max(np.abs(one.astype(int)).max() for one in stored if one.ndim > 1) <= 64, "pairs of 8 bits overflow"
         assert open_checkpoint(target).exported.description["quantized"] == "int8"
     made = load_voice(tmp_path / "voice.onnx", tmp_path / "vocoder.onnx", device="cpu")
     expected = load_voice(sources["voice"], sources["vocoder"], device="cpu")

@@ -7,8 +7,7 @@ import pytest
 import torch
 from golden_files import listed, read_golden
 from safetensors.torch import load_file
-from test_fastpitch import published, run_forward
-from test_fastpitch_1_1 import WITHOUT_DROPOUT, part, recordings, small
+from test_fastpitch import WITHOUT_DROPOUT, part, published, recordings, run_forward, small
 from torch import Tensor
 from toy import split, toy_engine
 

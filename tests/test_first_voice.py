@@ -1,9 +1,11 @@
-"""A first voice: an update that few clips fill, one size for a laptop, and commands to run next."""
+"""A first voice: the quickstart, updates that few clips fill, one size for a laptop, and commands to run next."""
 
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from shell import dry_run, training_options
 from tiny import TINY_OPTIONS, make_corpus
 from training_setup import values
@@ -11,6 +13,9 @@ from training_setup import values
 import train
 from common.checkpoints.reading import load_checkpoint
 from common.config import to_plain
+from common.errors import InputError
+from scripts.datasets.choose_texts import read_texts
+from scripts.demos import quickstart
 from speech_toolkit.__main__ import main, parser_of
 
 LISTS = ("-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt")
@@ -43,3 +48,37 @@ def test_a_size_stands_for_network_batch_and_schedule_each_of_which_can_be_set()
     widths = [values(*LISTS, "--size", size)["symbols_embedding_dim"] for size in ("small", "medium", "full")]
     assert widths == [192, 256, 384] and values(*LISTS, "--size", "full")["batch_size"] == 32
     assert training_options(dry_run("scripts/train.sh", SIZE="small", MODEL="FastPitch")[0]).size == "small"
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path) -> list[str]:
+    """Options of a run that is over in seconds and cannot have learned to speak."""
+    names = [one for one in quickstart.TRAINING if one.endswith(("dim", "output-size", "filter-size", "n-layers"))]
+    small = [word for name in names for word in (name, "1" if name.endswith("n-layers") else "32")]
+    small += ["--batch-size", "2", "--warmup-steps", "1"]
+    monkeypatch.setattr(quickstart, "TRAINING", [*quickstart.TRAINING, *small])
+    monkeypatch.setattr(quickstart, "N_VALIDATION", 1)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("\n".join([*read_texts(quickstart.SENTENCES).values()][:5]) + "\n", encoding="utf-8")
+    phrases = tmp_path / "phrases.tsv"
+    phrases.write_text("output\ttext\nfirst.wav\tGood morning.\nsecond\tShe stopped, and looked.\n", encoding="utf-8")
+    return ["--sentences", str(sentences), "--phrases", str(phrases), "--output", str(tmp_path / "q"), "--epochs", "1"]
+
+
+@pytest.mark.slow
+def test_an_untrained_voice_goes_all_the_way_and_fails_at_the_bound_and_resumes(tiny, tmp_path, capfd, monkeypatch):
+    with pytest.raises(InputError, match=r"mean distortion, .* dB, is above .* dB: the voice has not learned"):
+        quickstart.main(tiny)
+    for name in ("first", "second"):
+        samples, rate = soundfile.read(tmp_path / "q" / f"{name}.wav")
+        assert rate == 22050
+        assert np.abs(samples).max() > 0
+        assert (tmp_path / "q" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "q" / "reference" / f"{name}.wav").is_file()
+    out = capfd.readouterr().out
+    assert "mean distortion" in out
+    first_checkpoint = (tmp_path / "q" / "voice" / "FastPitch_checkpoint_1.pt").stat().st_mtime_ns
+    monkeypatch.setattr(quickstart, "MAX_DISTORTION_DB", 1000)
+    quickstart.main(tiny)  # within the bound
+    assert (tmp_path / "q" / "voice" / "FastPitch_checkpoint_1.pt").stat().st_mtime_ns == first_checkpoint

@@ -1,9 +1,10 @@
-"""A folder of recordings as people have them becomes a corpus: formats, layouts of transcripts, and what is refused."""
+"""Recordings as people have them become a corpus: formats, layouts, and refusals with the command that helps."""
 
 import csv
 import json
 import os
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from shell import ROOT
 
 from common.audio.levels import find_sound
 from common.errors import InputError, OptionError
-from scripts.import_recordings import main
+from scripts.datasets import describe_mels, make_filelists
+from scripts.import_recordings import main, main as import_recordings
 
 RATE = 22050
 
@@ -121,6 +123,14 @@ def test_silence_and_noise_at_the_ends_are_cut_where_speech_begins_and_ends(tmp_
             lost[name] += [found.start - before / rate - alone.start, before / rate + alone.end - found.end]
     assert np.abs(lost["quiet"]).max() < 0.05 and np.abs(lost["rumble"]).max() < 0.15
     assert np.mean(np.abs(lost["white noise"]) < 0.1) >= 0.9 and np.abs(lost["white noise"]).max() < 0.2
+
+
+@pytest.mark.parametrize("level, end", [(-50, 1.2), (-60, 1.0)])
+def test_a_fading_sound_counts_as_far_as_55_db_below_the_speech(level: float, end: float):
+    generator = np.random.default_rng(0)
+    parts = ((1.0, 0), (0.2, level), (0.5, -68))  # s, dB
+    noise = [10 ** (decibels / 20 - 1) * generator.standard_normal(round(22050 * s)) for s, decibels in parts]
+    assert find_sound(np.float32(np.concatenate(noise)), 22050).end == pytest.approx(end, abs=0.02)
 
 
 def test_a_clip_keeps_a_little_silence_one_loudness_and_no_clipped_peak(tmp_path: Path, shared_data: Path, capsys):
@@ -324,3 +334,53 @@ def test_only_what_has_changed_is_made_again(tmp_path: Path, capsys):
     assert "3, 0.00 h, 2 of them kept from an earlier run" in capsys.readouterr().out
     assert run_import(source, target, "--sampling-rate", "16000") == 0
     assert {soundfile.info(path).samplerate for path in target.rglob("*.wav")} == {16000}
+
+
+def make_corpus(folder: Path, sounds: dict[str, np.ndarray | None], rate: int = 22050, **rates: int) -> Path:
+    """A corpus of clips, each of a name with a suffix and samples, by default a voice-like sound."""
+    (folder / "wavs").mkdir(parents=True)
+    for name, wave in sounds.items():
+        own = rates.get(Path(name).stem, rate)
+        soundfile.write(folder / "wavs" / name, glide(1.0, rate=own) if wave is None else wave, own)
+    (folder / "metadata.csv").write_text("".join(f"{Path(name).stem}|Some text.\n" for name in sounds))
+    return folder
+
+
+def make_lists(monkeypatch: pytest.MonkeyPatch, corpus: Path, *words: str) -> None:
+    options = ["-d", corpus, "-o", corpus / "lists", "--name", "my", "--n-val", "1", "--n-test", "0", *words]
+    monkeypatch.setattr(sys, "argv", ["make_filelists", *map(str, options)])
+    assert make_filelists.main() == 0
+
+
+VOICE = glide(1.0)
+REFUSED = {
+    "stereo": ({"a.wav": np.stack([VOICE, VOICE], axis=1)}, {"rate": 44100}, r"wavs/a\.wav: 2 channels, 44100 Hz"),
+    "mp3": ({"a.wav": None, "b.mp3": None}, {}, r"wavs/b\.wav: no such file, but b\.mp3 is"),
+    "mp3 alone": ({"a.mp3": None, "b.mp3": None}, {}, r"wavs: no recordings \(\.wav or \.flac\)"),
+    "M4A as WAV": ({"a.wav": None, "b.wav": None}, {}, r"wavs/b\.wav: a format that training does not read"),
+    "two rates": (
+        {"a.wav": None, "b.wav": None, "c.wav": None},
+        {"b": 16000},
+        r"my voice: sampling rates differ, 2 of 22050 Hz \(wavs/a\.wav\) and 1 of 16000 Hz \(wavs/b\.wav\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_trained_on_is_refused_before_lists_are_written(case: str, tmp_path: Path, monkeypatch):
+    sounds, rates, message = REFUSED[case]
+    monkeypatch.chdir(tmp_path)
+    corpus = make_corpus(Path("my voice"), sounds, **rates)
+    if case == "M4A as WAV":
+        encode_aac(corpus / "wavs/b.wav", np.stack([VOICE, VOICE], axis=1), 22050, "mp4")
+    command = "; run bash scripts/import_recordings.sh 'my voice' 'my voice_22050'"
+    with pytest.raises(InputError, match=f"{message}{command}$") as raised:
+        make_lists(monkeypatch, corpus)
+    assert len(str(raised.value)) < 160 and not (corpus / "lists").exists()
+    words = ["describe_mels", "-d", str(corpus), "-o", str(corpus / "audio.json")]
+    monkeypatch.setattr(sys, "argv", words)
+    if case != "mp3":
+        with pytest.raises(InputError, match=command):
+            describe_mels.main()
+    assert import_recordings(["my voice", "my voice_22050", "--num-workers", "1"]) == 0
+    make_lists(monkeypatch, Path("my voice_22050")) if len(sounds) > 1 else None

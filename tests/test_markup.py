@@ -1,5 +1,6 @@
 """Markup and long texts become utterances: nothing is lost, and time is linear. Cases stand in text_cases."""
 
+import itertools
 import random
 import time
 from contextlib import suppress
@@ -68,6 +69,13 @@ def test_breaks_and_languages_have_limits():
 )
 def test_what_has_nothing_to_say_stays_with_its_neighbor(text: str, expected: list[str]):
     assert texts(text) == expected
+
+
+def test_what_is_never_cut_stays_whole_wherever_a_cut_would_fall():
+    for before, inside in itertools.product(range(20), range(1, 18)):
+        phones = "{" + "A" * inside + "}"
+        parts = split_utterances([Span("x" * before + phones + "y" * 19)], most=20)
+        assert sum(phones in said(one) for one in parts) == 1 and not any(one.pause for one in parts), (before, inside)
 
 
 def test_sentences_stay_together_up_to_a_length_and_long_ones_are_cut():

@@ -2,16 +2,17 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
 import venv
-import wave
 from collections.abc import Callable
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+import soundfile
 from packaging.requirements import Requirement
 from setuptools import Distribution
 from setuptools.config.pyprojecttoml import apply_configuration
@@ -79,9 +80,13 @@ def speech(installed: Path, tmp_path: Path) -> Callable[..., str]:
 
 
 def test_the_installed_command_speaks_exports_and_lists_from_any_folder(speech: Callable[..., str], tmp_path: Path):
-    speech("speech", "speak", "Hello there.", "--output", "hello.wav")
-    with wave.open(str(tmp_path / "hello.wav")) as sound:
-        assert sound.getnframes() > 0.3 * sound.getframerate()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    samples = re.findall(r"(?:^|`)(speech speak \".+?)(?:`|  #|$)", readme, re.MULTILINE)
+    for command in (samples[0], samples[-1]):
+        speech(*shlex.split(command))
+    speech("python", "-c", re.search(r"```python\n(.+?)```", readme, re.DOTALL)[1])
+    for name in ("heart.mp3", "speech.wav", "hello.wav"):
+        assert soundfile.info(tmp_path / name).duration > 0.3
     (line,) = speech("speech", "voices").splitlines()
     assert "en-small.pt: FastPitch, en" in line
     speech("speech", "export", line.partition(": ")[0], "--format", "safetensors", "-o", "voice.safetensors")

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 import common.audio.pitch_cache
 from common.audio.options import PITCH_KINDS
 from common.audio.pitch import (
+    AT_FRAMES,
     PitchStatistics,
     estimate_pitch,
     normalize,
@@ -98,6 +99,24 @@ def test_a_recording_shorter_than_three_periods_is_a_clear_error():
     ):
         estimate_pitch(tone(200, 0.03), CONFIG, n_frames=3, where="list.txt:7")
     assert len(estimate_pitch(tone(200, 0.041), CONFIG, n_frames=4)) == 4
+
+
+def test_a_value_that_praat_lacks_at_the_end_is_unvoiced_as_in_the_original():
+    wave, n_frames = tone(200, 22 * 256 / 22050), 23
+    sound = parselmouth.Sound(wave, 22050)
+    track = sound.to_pitch(time_step=sound.duration / (n_frames + 3), pitch_floor=75, pitch_ceiling=600)
+    values = track.selected_array["frequency"]
+    assert len(values) == n_frames - 1 and values.all()
+    assert np.array_equal(estimate_pitch(wave, CONFIG, n_frames=n_frames), [*values, 0])
+
+
+@pytest.mark.parametrize("framing, first", [("centered", 0), ("aligned", 128)])
+def test_pitch_at_frames_is_that_of_their_centers(framing: str, first: int):
+    hertz = np.linspace(150, 250, 22050)
+    wave = 0.3 * np.sin(2 * np.pi * np.cumsum(hertz) / 22050)
+    found = estimate_pitch(wave, replace(CONFIG, framing=framing), n_frames=80, method=AT_FRAMES)
+    centers = first + 256 * np.arange(80)
+    assert np.abs(found - hertz[centers])[10:70].max() < 0.2  # Hz; half a hop is 0.6
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parsers import parser_of as parser_with_help
+from training_setup import parser_of as parser_with_help
 
 import extract_mels
 import inference

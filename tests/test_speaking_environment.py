@@ -1,4 +1,4 @@
-"""Speaking and serving need no package beyond those of requirements-speak.txt, of which there are few."""
+"""Speaking and serving need few packages, and no command loads libraries before it needs them."""
 
 import importlib.metadata
 import os
@@ -85,3 +85,19 @@ def test_a_server_speaks_without_other_packages(restricted: dict[str, str]):
     finally:
         server.terminate()
     assert server.wait() == 0
+
+
+SLOW_LIBRARIES = {
+    *("torch._dynamo", "torch.utils.tensorboard", "sympy", "scipy", "librosa", "numba", "matplotlib"),
+    *("tensorboard", "parselmouth", "jiwer", "pandas", "sklearn"),
+    *("onnx", "onnxruntime", "safetensors"),
+}
+
+
+def test_no_command_loads_what_it_may_not_need():
+    program = "import contextlib, io, sys\nimport extract_mels, inference, train\n"
+    program += "for command in (extract_mels, inference, train):\n"
+    program += "    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+    program += "        command.main(['--help'])\nprint(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not SLOW_LIBRARIES & set(run.stdout.split())

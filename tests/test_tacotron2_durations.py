@@ -1,6 +1,5 @@
 """Tacotron 2 as the teacher of extract_mels.py: durations, attention, mels, and FastPitch trained on them."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from corpus import add_clip, make_corpus
+from test_failing_writes import ended
 from tiny_checkpoint import save_networks
 from tiny_tacotron2 import TINY, tiny_network
 from torch import Tensor
@@ -16,7 +16,6 @@ from torch import Tensor
 import extract_mels
 from common.audio.pitch import average_pitch, estimate_pitch
 from common.audio.wav import load_wav
-from common.cli import run
 from common.config import AudioConfig
 from common.synthesis.utterances import MelOutput
 from common.text.config import TextConfig
@@ -61,19 +60,17 @@ Extract = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def extract(corpus: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Extract:
+def extract(corpus: Path, checkpoint: Path, capsys: pytest.CaptureFixture) -> Extract:
     """Run the command in this process: (exit status, stdout, stderr without progress)."""
 
     def call(*options: str | Path) -> tuple[int, str, str]:
         words = ["-d", corpus, "--wav-text-filelist", corpus / "train.txt", "--num-workers", 1, *options]
         words += ["--output-meta-file", corpus / "train.meta", "--tacotron2-checkpoint", checkpoint]
-        monkeypatch.setattr(sys, "argv", ["extract_mels.py", *map(str, words)])
-        with pytest.raises(SystemExit) as exit_status:
-            run(extract_mels.main)
+        status = ended(extract_mels.main, *words)
         out, err = capsys.readouterr()
         assert "Traceback" not in err
         lines = [line for line in err.splitlines() if line.startswith(("error", "warning", "interrupted"))]
-        return int(exit_status.value.code), out, "\n".join(lines)
+        return status, out, "\n".join(lines)
 
     return call
 

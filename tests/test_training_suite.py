@@ -56,7 +56,7 @@ def test_log_lines_and_the_json_log_read_as_documented(model: TinyModel, runs: R
             of_epoch = of_updates[epoch * n_steps : (epoch + 1) * n_steps]
             assert average == pytest.approx(sum(of_epoch) / n_steps, rel=1e-6)
     for subset in ("val", "val_ema"):  # after epoch 2 and the last
-        assert all(len(logged(runs.plain, f"{subset}_{name}")) == 2 for name in model.validated)
+        assert all(len(logged(runs.plain, f"{subset}_{name}")) == 2 for name in (*model.validated, "took"))
     assert all(value > 0 for value in logged(runs.plain, "avg_train_frames/s"))
     assert logged(runs.plain, "train_took")[0] > 0
 

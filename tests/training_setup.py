@@ -1,8 +1,15 @@
-"""What a command line of training means, as train.py reads it."""
+"""What a command line means: as train.py reads it, and the parser that a program shows with --help."""
 
+import argparse
+import importlib
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from unittest.mock import patch
 
+from common.cli import ArgumentParser
 from common.training.options import parse_command_line
 from common.training.settings import TrainingSetup
 from common.training.start import read_command
@@ -22,3 +29,18 @@ def values(*argv: str) -> dict:
 def parsed(argv: Sequence[str]) -> Namespace:
     """The values of all options as they stand on the command line; no file is opened."""
     return parse_command_line(argv).args
+
+
+@cache
+def parser_of(command: str) -> ArgumentParser:
+    """The parser that `--help` after ``command`` describes: a module and the words that choose its options."""
+    module, *words = command.split()
+    with (
+        patch.object(argparse.ArgumentParser, "print_help", autospec=True, side_effect=SystemExit) as print_help,
+        patch.object(sys, "argv", [module, *words, "--help"]),
+        suppress(SystemExit),
+    ):
+        importlib.import_module(module).main()
+    assert print_help.called, f"{command}: --help shows no options"
+    parser: ArgumentParser = print_help.call_args.args[0]
+    return parser
