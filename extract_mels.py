@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return extract_teacher_forced(teacher_forcing_parser().parse_args(argv))
     args = build_parser().parse_args(argv)
     if not args.dataset_path.is_dir():
-        raise InputError(f"{args.dataset_path}: no such folder; --dataset-path must name the folder of the dataset")
+        raise InputError(f"{args.dataset_path}: no such folder; give the dataset's folder as --dataset-path")
     return report_on_data(args) if args.report else extract(args)
 
 

@@ -15,7 +15,7 @@ def build_parser(model: str = "") -> ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Train; return exit status 0 at the end, or 128 + the signal's number if a signal stopped the run early."""
     line = parse_command_line(argv)
-    from common.training.start import train  # imports PyTorch, which takes seconds: not for --help
+    from common.training.start import train  # here, so that --help doesn't import PyTorch
 
     return train(line)
 

@@ -14,7 +14,7 @@ B = TypeVar("B", bound="Batch")
 
 @dataclass(frozen=True)
 class Batch:
-    """Base of a model's batch: named tensors, and the utterances' names for error messages.
+    """Base class of a model's batch: named tensors, and the utterances' names for error messages.
 
     A subclass adds tensors as fields and implements `frame_lengths`. Datasets return batches of one utterance.
     """

@@ -10,7 +10,7 @@ from common.files import read_text
 
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
 SPEAKER_NUMBER = re.compile(r"[0-9]{1,9}")  # in a list or an option; anything else is a name
-WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # Japanese and Chinese don't separate words: one a character
+WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # Japanese and Chinese are counted by character
 Filelists = Path | Sequence[Path]  # one list, or several to concatenate
 
 
@@ -23,7 +23,7 @@ class FilelistEntry:
 
 
 class ListedDataset:
-    """Base of datasets whose utterances are the ``entries`` of lists, with files in ``folder``."""
+    """Base class of datasets whose utterances are the ``entries`` of lists, with files in ``folder``."""
 
     folder: Path
     entries: Sequence[FilelistEntry]

@@ -56,7 +56,7 @@ _PROCESS: Any = _CONTEXT.Process
 
 
 class LoaderProcess(_PROCESS):
-    """A loader process, to tell it from other processes of a program that uses this package."""
+    """A loader process, distinguishable from other processes of a program that uses this package."""
 
 
 class _LoaderContext(_CONTEXT):

@@ -92,7 +92,7 @@ def _analyze(file: soundfile.SoundFile, path: Path, pitch_range: Range) -> tuple
     except soundfile.LibsndfileError as error:
         raise AudioError(f"{path}: damaged or truncated") from error
     if not len(samples) or not np.isfinite(samples).all():
-        raise AudioError(f"{path}: empty, or with samples that are not finite numbers")
+        raise AudioError(f"{path}: empty, or contains non-finite samples")
     lowest, highest = float(samples.min()), float(samples.max())
     mono = samples.mean(axis=1, dtype=np.float64)
     levels, pitch = measure_frames(mono, rate), np.zeros(0)

@@ -26,7 +26,7 @@ OUTLIERS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
     "speaking_rate": ("speaking rate", np.log, 0.05),
     "level": ("speech level", np.asarray, 1.5),  # dB
     "pitch": ("pitch, median", lambda hertz: 12 * np.log2(hertz), 0.75),  # semitones
-    "misfit": ("misfit", np.asarray, 0.1),  # nats a frame
+    "misfit": ("misfit", np.asarray, 0.1),  # nats per frame
 }
 
 

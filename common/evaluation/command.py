@@ -93,7 +93,7 @@ def _open_evaluation(
     models: Mapping[str, LoadedCheckpoint],
     precision: Precision,
 ) -> tuple[list[EvaluationItem], Evaluator]:
-    """Return a list's utterances and an evaluator for a voice, or, without a voice, for a vocoder of recorded mels."""
+    """Return a list's utterances and an evaluator for a voice or, without one, for a vocoder copying recordings."""
     vocoder, speaking, extractor, voice = models.get("vocoder"), voice_options.speaking, None, None
     if "generator" in models:
         voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)

@@ -98,7 +98,7 @@ class Evaluator:
         return wave
 
     def _read_recording(self, result: Result, item: EvaluationItem, path: Path, *, seconds: float) -> Clip:
-        """Judge the recording, and return it in the band that it shares with the synthesized sound of ``seconds``."""
+        """Judge the recording; return it at the lower sampling rate of both sounds, the other lasting ``seconds``."""
         assert item.recording is not None
         result.recording = str(item.recording)
         where = item.phrase.where

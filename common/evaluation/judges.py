@@ -149,7 +149,7 @@ def open_judges(
     for name in sorted(installed().intersection(wanted)):
         try:
             found[name] = loaders[name]()
-        except (ImportError, OSError, OptionError) as error:  # of a dependency or a model
+        except (ImportError, OSError, OptionError) as error:  # a dependency or a model is missing
             if isinstance(error, OptionError) and (options.whisper or options.language):
                 raise
             missing.append(f"{PACKAGES[name]} ({reason(error)})")
@@ -175,7 +175,7 @@ def load_distillmos() -> Callable[[Tensor], float]:
 
     def score(wave: Tensor) -> float:
         beyond = max(0, len(wave) - sqa.SEQ_LEN)
-        # The crops that the model would make, but one at a time: for two minutes, all at once fill the memory.
+        # The crops that the model would make, but one at a time: two minutes at once would fill the memory.
         starts = np.linspace(0, beyond, math.ceil(beyond / sqa.MAX_HOP_LEN) + 1).astype(int)
         with torch.inference_mode():
             return float(np.mean([model(wave[None, start : start + sqa.SEQ_LEN]).item() for start in starts]))

@@ -67,7 +67,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class SpeechComparison:
-    """Two waves and the frames of theirs that are compared."""
+    """Two waves, and the pairs of their frames to compare."""
 
     reference: Clip
     synthesized: Clip
@@ -77,7 +77,7 @@ class SpeechComparison:
     def aligned_reference(self) -> tuple[np.ndarray, np.ndarray]:
         """Log-mel (n_mels, F2) and F0 (F2,) of the reference at the synthesized frames; NaN and 0 if unpaired."""
         frames = np.arange(len(self.synthesized.f0))
-        first = np.searchsorted(self.pairs[:, 1], frames).clip(max=len(self.pairs) - 1)  # pair of each frame
+        first = np.searchsorted(self.pairs[:, 1], frames).clip(max=len(self.pairs) - 1)  # first pair of each frame
         partners, paired = self.pairs[first, 0], self.pairs[first, 1] == frames
         return np.where(paired, self.reference.log_mel[:, partners], math.nan), self.reference.f0[partners] * paired
 
@@ -111,8 +111,8 @@ def mel_cepstrum(log_mel: np.ndarray) -> np.ndarray:
 def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     """Return aligned frame pairs (P, 2) of two floored log-mels, except pairs of silent frames.
 
-    They lie on the cheapest monotonic path between the cepstra from the first to the last frame of speech. Outside of
-    that, silence that is longer in one of them would be paired with speech.
+    They lie on the cheapest monotonic path between the cepstra, from the first to the last frame of speech. With the
+    silence before and after, a longer silence in one of them would be paired with speech.
     """
     spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesized)]
     (first, end), (second, second_end) = ((np.argmax(f), len(f) - np.argmax(f[::-1])) for f in spoken)
@@ -136,8 +136,8 @@ def mean_distortion(reference: np.ndarray, synthesized: np.ndarray, pairs: np.nd
 def measure(made: Clip, recording: Clip, *, extractor: MelExtractor | None) -> tuple[Figures, SpeechComparison]:
     """Compare a sound with a recording of the same words; return the figures and the compared frames.
 
-    A voice is aligned first by dynamic time warping, so that its pace doesn't matter. With ``extractor``, the sound is
-    a copy made from such mels of the recording, and is compared frame by frame.
+    A voice is aligned first by dynamic time warping, so that its pace doesn't matter. If the ``extractor`` of its mels
+    is given, the sound is a copy of the recording and is compared frame by frame.
     """
     if extractor is None:
         comparison = aligned(recording, made)

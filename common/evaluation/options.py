@@ -17,7 +17,7 @@ class EvaluationOptions:
     output: Path = option(Path("output/evaluation"), "folder for all results", names=("-o",), writes=True)
     fresh: bool = option(False, "start over instead of resuming an earlier run")
     dataset_path: Path = option(
-        Path(), "folder that columns wav, pitch and duration are relative to, and of recordings without --recordings"
+        Path(), "folder that columns wav, pitch and duration are relative to; if given, the default of --recordings"
     )
     recordings: Path | None = option(
         None, "folder with recordings named like the utterances; some may be missing", variable="RECORDINGS"

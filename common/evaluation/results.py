@@ -133,7 +133,7 @@ def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) 
 def find_differences(
     measures: Iterable[Measure], own: Mapping[str, Figures], other: Mapping[str, Figures]
 ) -> dict[str, Difference]:
-    """Return the differences of two systems' figures by utterance, for measures with a better side, by their keys."""
+    """Return differences by measure key from two systems' figures by utterance; skip measures with no better side."""
     pairs = [(figures, other[name]) for name, figures in own.items() if name in other]
     found = ((one.key, find_difference(one, pairs)) for one in measures if one.better)
     return {key: one for key, one in found if one is not None}
@@ -159,7 +159,7 @@ class Summary:
     """All utterances together: of the voice or vocoder, under the name "", and of the sounds to compare with."""
 
     averages: dict[str, dict[str, float | None]]  # by name and key of MEASURES
-    differences: dict[str, dict[str, Difference]]  # of "" from each other name
+    differences: dict[str, dict[str, Difference]]  # "" minus each other name
 
     @classmethod
     def of(cls, results: Sequence[Result]) -> "Summary":

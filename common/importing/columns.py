@@ -12,9 +12,9 @@ from common.importing.recordings import RecordingIndex
 OTHER = "-"  # an unused column
 _TRIED = 1000  # rows to examine
 _NUMBER = re.compile(r"[\d\s.,:+-]+(s|sec|ms|hz|khz)?", re.IGNORECASE)  # a length, a time, a rate
-_IPA = re.compile("[ˈˌːɪʊʌɑɒɜɚɹɾʔɡəɛɔʃʒ]")  # at least a tenth of the characters of phones
+_IPA = re.compile("[ˈˌːɪʊʌɑɒɜɚɹɾʔɡəɛɔʃʒ]")  # make up at least a tenth of a column of phones
 _ALIKE = 0.5  # minimum share of words that two versions of a text have in common
-_LONGER = 3  # times: texts are this much longer than titles, names and remarks
+_LONGER = 3  # texts are more than this many times as long as titles, names and remarks
 _FEW = 10  # rows; in a table this small, each speaker may occur only once
 
 

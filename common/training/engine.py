@@ -22,7 +22,7 @@ from common.training.objective import Networks, Objective, Phase
 from common.training.optim import OPTIMIZERS, ExponentialMovingAverage, Optimization, load_state_by_name, state_by_name
 from common.training.options import RunOptions
 
-MAX_SKIPPED_IN_A_ROW = 10  # updates; after that, training fails
+MAX_SKIPPED_IN_A_ROW = 10  # updates; training fails after this many
 
 # PyTorch 2.13 renames it to `forward_sync_buffers`, which 2.11 doesn't have.
 warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)

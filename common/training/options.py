@@ -51,7 +51,7 @@ class RunOptions:
         published=("--grad-accumulation-steps", "GRAD_ACCUMULATION_STEPS"),
     )
     learning_rate: float = option(
-        1e-3, "learning rate of the schedule", above=0, names=("-lr",), variable="LEARNING_RATE", published=("--lr",)
+        1e-3, "learning rate before scheduling", above=0, names=("-lr",), variable="LEARNING_RATE", published=("--lr",)
     )
     seed: int = option(1234, "seed of weights, dropout and data order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")

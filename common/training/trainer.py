@@ -131,7 +131,7 @@ class Trainer:
             self._reporter.wait_for_plots()
         except OutputError as error:
             saved = saved_checkpoints(options.output, self._template.model)
-            last = f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "none is saved"
+            last = f"the last checkpoint is {saved[-1]}: add --resume to continue" if saved else "no checkpoint exists"
             raise OutputError(f"{error}; {last}") from error
         finally:
             self._reporter.close()

@@ -34,7 +34,7 @@ def describe_training(
         figures += "" if unattended is None else f", unattended phones {100 * unattended:.0f} %"
         parts = [f"{'alignment found' if found else 'no alignment yet'} ({figures})"]
     if history[0]["epoch"] == 0 and None not in (pair := [find_figure(history[0], metric), find_figure(last, metric)]):
-        parts += [f"{metric} {pair[1]:.2f}, at the start {pair[0]:.2f}"]
+        parts += [f"{metric} {pair[1]:.2f}, initially {pair[0]:.2f}"]
     parts += _trend(history, metric, is_aligned=found, best_kept=best_kept, adversarial=adversarial)
     return f"epoch {last['epoch']:.0f}: {'; '.join(parts)}" if parts else ""
 
