@@ -1,4 +1,4 @@
-"""Extract what models train on from recordings: mel-spectrograms, durations and pitch, and lists of them."""
+"""Extract training features from recordings: mel-spectrograms, durations and pitch, and the lists that name them."""
 
 import argparse
 import sys
@@ -13,14 +13,13 @@ from common.extraction.options import ExtractionOptions, TeacherForcingOptions
 from common.options import add_options, read_options
 from common.signals import ended_by
 
-# Rooms' functions are reached by the rooms' names, and other modules imported where they are used: --help needs no
-# PyTorch.
+# Modules that need PyTorch are imported inside functions, so that --help is fast.
 
 
 def build_parser() -> ArgumentParser:
-    """The options of an extraction, and those of a data report."""
+    """Build the parser for extracting features and for data reports."""
     parser = extraction_parser()
-    about = "analyzes recordings and transcripts instead of extracting features"
+    about = "analyze recordings and transcripts instead of extracting features"
     group = parser.add_argument_group("data report", about)
     add_options(group, ReportOptions)
     add_options(group, Limits)
@@ -28,7 +27,7 @@ def build_parser() -> ArgumentParser:
 
 
 def report_on_data(args: argparse.Namespace) -> int:
-    """Report what is wrong with recordings and transcripts, before any feature is made."""
+    """Report problems with recordings and transcripts, without extracting features."""
     from common.data_report.run import report_on_corpus
 
     kinds = (ExtractionOptions, AudioOptions, ReportOptions, Limits)
@@ -36,7 +35,7 @@ def report_on_data(args: argparse.Namespace) -> int:
 
 
 def extract(args: argparse.Namespace) -> int:
-    """Extract features; exit status 1 if an utterance was refused."""
+    """Extract features; return exit status 1 if an utterance was refused."""
     from common.checkpoints.loading import load_for_inference
     from common.extraction.batches import mel_settings, open_teacher, stored_teacher
     from common.extraction.corpus import extract_corpus, table
@@ -56,14 +55,14 @@ def extract(args: argparse.Namespace) -> int:
         report = extract_corpus(plan, teacher=network, device=device)
     except KeyboardInterrupt as error:
         line, status = ended_by(error)
-        print(f"{line}; complete files stay, --resume continues from there", file=sys.stderr)
+        print(f"{line}; finished files are kept, add --resume to continue", file=sys.stderr)
         return status
     print(*table(report, options.folders), sep="\n")
     return 1 if report.refused else 0
 
 
 def extract_teacher_forced(args: argparse.Namespace) -> int:
-    """Make a generator's own mels; exit status 1 if a clip was refused, 128 + a signal's number if one stopped it."""
+    """Generate teacher-forced mels; return 1 if a clip was refused, 128 + the signal's number if one stopped it."""
     from common.checkpoints.loading import open_checkpoint
     from common.extraction.corpus import table
     from common.extraction.teacher_forcing import make_teacher_forced_mels
@@ -84,12 +83,12 @@ def extract_teacher_forced(args: argparse.Namespace) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Extract features, report on the data, or make a generator's own mels."""
+    """Extract features, report on the data, or generate teacher-forced mels."""
     if names_given(argv) & {"--checkpoint", "--checkpoint-path"}:
         return extract_teacher_forced(teacher_forcing_parser().parse_args(argv))
     args = build_parser().parse_args(argv)
     if not args.dataset_path.is_dir():
-        raise InputError(f"{args.dataset_path}: no such folder; --dataset-path holds the wavs")
+        raise InputError(f"{args.dataset_path}: no such folder; give the dataset's folder as --dataset-path")
     return report_on_data(args) if args.report else extract(args)
 
 

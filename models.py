@@ -1,4 +1,4 @@
-"""From a model's name to its package."""
+"""Look up a model's package by its name."""
 
 from common.registry import ModelSpec, available_models, get_model
 

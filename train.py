@@ -8,14 +8,14 @@ from common.training.options import build_training_parser, parse_command_line
 
 
 def build_parser(model: str = "") -> ArgumentParser:
-    """The options of training a model, by default the first."""
+    """Build the parser for training ``model``, by default the first one."""
     return build_training_parser(get_model(model or available_models()[0]))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
+    """Train; return exit status 0 at the end, or 128 + the signal's number if a signal stopped the run early."""
     line = parse_command_line(argv)
-    from common.training.start import train  # after --help and wrong options, as PyTorch takes seconds to load
+    from common.training.start import train  # here, so that --help doesn't import PyTorch
 
     return train(line)
 

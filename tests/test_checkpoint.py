@@ -294,7 +294,7 @@ def test_it_holds_the_averaged_network_alone_and_infers_as_the_whole_checkpoint(
         open_checkpoint(path, ema=False)
     # Its name is none that a training resumes from, and its weights cannot be.
     assert saved_checkpoints(tmp_path, model.name) == [source]
-    with pytest.raises(CheckpointError, match=rf"{path.name}: stripped for inference, it holds nothing to resume"):
+    with pytest.raises(CheckpointError, match=rf"{path.name}: stripped for inference, so it can't be resumed"):
         train.main(model.words(corpora, tmp_path / "out", "--epochs", "9", "--checkpoint-path", str(path)))
 
 

@@ -135,7 +135,7 @@ def test_each_planted_fault_is_named_with_its_line_and_no_clean_clip_is(tmp_path
         assert KINDS[kind]["title"] in out and KINDS[kind]["advice"] in out
     reasons = {finding["wav"]: finding["reason"] for finding in read(tmp_path)["findings"]}
     assert reasons["wavs/cut.wav"].startswith("truncated, ")
-    assert reasons["wavs/nan.wav"] == "empty, or with samples that are not finite numbers"
+    assert reasons["wavs/nan.wav"] == "empty, or contains non-finite samples"
     assert reasons["wavs/rate.wav"] == "11025 Hz, expected 22050"
 
 

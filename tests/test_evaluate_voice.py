@@ -216,9 +216,9 @@ def test_only_what_still_holds_is_taken_over(evaluate, tmp_path, monkeypatch, ch
         (
             ("z.wav|Go on.",),
             ("--recordings", "."),
-            r"no such folder, or no recording of the list in it, such as z\.wav",
+            r"no such folder, or it has no recording of the list, such as z\.wav",
         ),
-        (("z.wav|Go on.",), ("--transcripts", "list"), r"has no words of any utterance, the first of which is z\.wav"),
+        (("z.wav|Go on.",), ("--transcripts", "list"), r"has no words for any utterance, such as z\.wav"),
         (("Go on.",), ("-o", "list"), r"list.*: cannot be written .*--output"),
     ],
 )

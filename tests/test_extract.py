@@ -174,7 +174,7 @@ def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tm
     ("content", "message"),
     [
         (None, "train.txt: no such filelist"),
-        ("/wavs/c000.wav|a\n", "train.txt:1: /wavs/c000.wav leads out of the dataset"),
+        ("/wavs/c000.wav|a\n", "train.txt:1: /wavs/c000.wav is outside the dataset"),
     ],
 )
 def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, extract, content, message: str):

@@ -140,7 +140,7 @@ def test_speakers_that_the_model_does_not_have_are_refused(corpus: Path):
     ("feature", "tensor", "message"),
     [
         ("mels", torch.zeros(5, 21), "mels/a.pt: shape (5, 21), expected (4, frames)"),
-        ("mels", torch.zeros(4, 22), "durations/a.pt: 21 frames in all, but mels/a.pt has 22"),
+        ("mels", torch.zeros(4, 22), "durations/a.pt: 21 frames in total, but mels/a.pt has 22"),
         ("durations", torch.tensor([21]), "durations/a.pt: shape (1,), expected (8,), "),
         ("pitch_char", torch.zeros(9), "pitch_char/a.pt: shape (9,), expected (8,), "),
     ],

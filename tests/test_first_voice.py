@@ -31,7 +31,7 @@ def test_a_training_on_few_clips_fits_its_updates_to_them_and_ends_with_commands
     assert train.main([*words.split(), *TINY_OPTIONS, *statistics, "-bs", "8", "--grad-accumulation", "4"]) == 0
     said = capsys.readouterr().out.splitlines()
     (line,) = (line for line in said if line.startswith("20 utterances are too few"))
-    assert line.endswith("it takes --batch-size 8 --gradient-accumulation-steps 2")
+    assert line.endswith("using --batch-size 8 --gradient-accumulation-steps 2")
     steps = {line.split(":")[0]: shlex.split(line.partition(": ")[2]) for line in said[-3:]}
     assert list(steps) == ["next, to speak", "next, to serve", "next, to export"]
     checkpoint = tmp_path / "output/anna/FastPitch_checkpoint_1.pt"

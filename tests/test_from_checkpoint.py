@@ -157,7 +157,7 @@ def test_a_vocoder_of_weights_alone_begins_a_training(
     made = begin(corpus, tmp_path / "out", "HiFi-GAN", *SMALL_DISCRIMINATORS, option, path)
     printed = capsys.readouterr().out
     assert f"starting a new training from the weights of {path}\n" in printed
-    assert f"{path} holds the generator alone: mpd and msd begin with new weights\n" in printed
+    assert f"{path} contains only the generator: mpd and msd start with new weights\n" in printed
     assert_begun_with(made, load_checkpoint(vocoder).networks)
     assert made.audio == AUDIO and made.stripped is None
 
@@ -173,6 +173,6 @@ def test_what_no_training_can_begin_with_is_one_line(option: str, corpus: Path, 
     ):
         with pytest.raises(CheckpointError, match=rf"{path.name}: {message}"):
             begin(corpus, tmp_path / "out", "WaveGlow", option, path)
-    with pytest.raises(OptionError, match="--checkpoint-path and --from-checkpoint both say what to begin with"):
+    with pytest.raises(OptionError, match="--checkpoint-path and --from-checkpoint both select initial weights"):
         begin(corpus, tmp_path, "HiFi-GAN", "--from-checkpoint", vocoder, "--checkpoint-path", vocoder)
     assert not (tmp_path / "out").exists()

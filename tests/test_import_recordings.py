@@ -98,7 +98,7 @@ def test_transcripts_are_found_wherever_they_are(layout: str, tmp_path: Path, ca
         (source / name).write_text(text, encoding="utf-8")
     assert run_import(source, target) == 0
     assert metadata(target) == wanted
-    assert ("1; by --speakers folders 2" in capsys.readouterr().out) == (layout == "sessions of one speaker")
+    assert ("1; 2 with --speakers folders" in capsys.readouterr().out) == (layout == "sessions of one speaker")
     written = {path.relative_to(target / "wavs").with_suffix("").as_posix() for path in target.rglob("*.wav")}
     assert written == wanted.keys()
     speakers = sorted({clip.split("/")[0] for clip in wanted if "/" in clip})
@@ -171,9 +171,9 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         "part.mp3": "truncated, 83567 of 88200 samples",
         "no words.wav": "the transcript is empty (metadata.csv:10)",
         "twice.wav": "two transcripts that differ (metadata.csv:11 and metadata.csv:12)",
-        "same.mp3": "same.wav has the same name and is taken",
+        "same.mp3": "same.wav has the same name and is used instead",
         "left.wav": "no transcript",
-        "metadata.csv:14": "no recording absent",
+        "metadata.csv:14": "no recording called absent",
         "metadata.csv:15": "2 recordings are called 1: x/1.wav, y/1.wav",
         "metadata.csv:16": "names no recording, or has no text",
         "x/1.wav": "no transcript",
@@ -199,7 +199,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
     assert {name: row["reason"] for name, row in rows.items() if row["state"] == "refused"} == reasons
     assert metadata(target) == {"good": "well", "same": "three"}
     out = capsys.readouterr().out
-    assert f"left out: {len(reasons)}, all of them in {target}/import.tsv" in out
+    assert f"left out: {len(reasons)}, all listed in {target}/import.tsv" in out
     out = out.replace(shlex.quote(str(target)), "target").replace(str(target), "target")
     assert out.count("\n") < 24 and max(map(len, out.splitlines())) < 160
     (source / "metadata.csv").write_text("silent|text\n")
@@ -214,8 +214,8 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         ("a.txt", "target", InputError, r"source: no recordings \(\.wav, \.flac"),
         ("a.wav b.txt", "target", InputError, r"source: no transcripts found; looked for metadata\.csv .* a\.lab"),
         ("a.wav a.txt", "source", OptionError, "source: would overwrite the recordings"),
-        ("a.wav a.txt", "source/new", OptionError, "source/new: lies in .*source, which is not to be changed"),
-        ("a.wav a.txt", "other", OptionError, "other: holds a corpus that this command did not make"),
+        ("a.wav a.txt", "source/new", OptionError, "source/new: is inside .*source, which must not be changed"),
+        ("a.wav a.txt", "other", OptionError, "other: contains a corpus that this command did not make"),
     ],
 )
 def test_wrong_folders_are_one_line(tmp_path: Path, files: str, target: str, error: type, message: str):

@@ -98,8 +98,8 @@ def test_a_value_deep_in_a_file_is_named_by_its_path(values: dict, message: str)
 
 MEL = torch.arange(24.0).reshape(4, 6) / 10
 TENSORS = {  # what is no mel -> why
-    "overflow": (lambda: MEL.double() * 1e300, "holds values that are not finite"),
-    "NaN": (lambda: MEL / 0 * 0, "holds values that are not finite"),
+    "overflow": (lambda: MEL.double() * 1e300, "contains non-finite values"),
+    "NaN": (lambda: MEL / 0 * 0, "contains non-finite values"),
     "dict": (lambda: {"mel": MEL}, "holds a dict, expected one tensor"),
 }
 
@@ -118,7 +118,7 @@ def test_a_tensor_that_is_no_mel_is_one_line_that_names_file_and_place(tmp_path:
     [
         (torch.tensor([2, 2.5]), "expected a row of whole numbers of frames"),
         (torch.tensor([[5]]), "expected a row of whole numbers of frames"),
-        (torch.zeros(0), "0 frames in all, but mel.pt has 5"),
+        (torch.zeros(0), "0 frames in total, but mel.pt has 5"),
     ],
 )
 def test_durations_that_are_none_are_one_line(durations: torch.Tensor, message: str):
@@ -165,11 +165,11 @@ def with_huge_mels(payload: dict[str, Any], *place: str) -> dict[str, Any]:
     ("place", "change", "message"),
     [
         (("ema", "fastpitch"), lambda state: dict([*state.items()][1:]), "EMA weights"),
-        ((*OPTIMIZER, "states"), lambda states: dict([*states.items()][1:]), "optimizer's state"),
+        ((*OPTIMIZER, "states"), lambda states: dict([*states.items()][1:]), "optimizer state"),
         ((*OPTIMIZER, "states", BIAS), lambda one: {**one, "exp_avg": one["exp_avg"][:1]}, BIAS),
         ((*OPTIMIZER, "states", BIAS), lambda one: {**one, "step": torch.zeros(3)}, BIAS),
         ((*OPTIMIZER, "states", BIAS), lambda one: {"step": one["step"], "exp_avg": one["exp_avg"]}, BIAS),
-        (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "are of mpd, expected fastpitch"),
+        (OPTIMIZER[:2], lambda one: {**one, "mpd": one["fastpitch"]}, "has optimizers for mpd, expected fastpitch"),
         (("config", "text", "symbol_set"), lambda _: "english_extended", "symbol"),
         (("config", "audio", "n_mels"), lambda _: 40, "n_mel"),
     ],
@@ -193,9 +193,9 @@ def test_what_cannot_go_on_as_it_was_is_said(trained, tmp_path: Path, capsys: py
     assert "anew" not in (said := lines(payload)) and "EMA" not in said and "left out" not in said
     anew = with_value({**payload, "ema": None}, (*OPTIMIZER, "states"), lambda _: {})
     said = lines(with_value(anew, ("training", "random"), lambda _: []))
-    assert f"{NAME} holds no EMA weights: they are copied from its weights\n" in said
-    assert "no state of the optimizer of fastpitch, which is reinitialized\n" in said
-    assert "random states of 0 processes, not 1" in said
+    assert f"{NAME} has no EMA weights: they start as a copy of its weights\n" in said
+    assert "no optimizer state for fastpitch, so it is reinitialized\n" in said
+    assert "random states for 0 processes, not 1" in said
     assert f"{NAME} are dropped, since --ema-decay is 0\n" in lines(payload, "--ema-decay", "0")
 
 

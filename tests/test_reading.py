@@ -221,7 +221,7 @@ def test_a_run_that_is_stopped_keeps_finished_recordings_and_resumes(tmp_path: P
             (source / "ch1.txt").rename(source / "part1.txt")
         else:
             assert main(words) == 128 + signal.SIGINT
-            assert "2 recordings are left; the same command resumes" in capsys.readouterr().out
+            assert "2 recordings remain; run the same command to resume" in capsys.readouterr().out
             assert clip_times(target).keys() == {"ch0_0001", "ch0_0002"}
     first = (target / "wavs/ch0_0001.wav").stat().st_mtime_ns
     assert main(words) == 0

@@ -148,8 +148,8 @@ def test_an_optional_column_is_there_in_all_lines_or_in_none(tmp_path: Path):
         ("wavs/a.wav|a|b|c\n", r"list\.txt:1: 4 columns, expected wav\|text"),
         ("wavs/a.wav|a\n|b\n", r"list\.txt:2: the wav column is empty"),
         ("wavs/a.wav| \n", r"list\.txt:1: the text column is empty"),
-        ("/data/a.wav|a\n", r"list\.txt:1: /data/a\.wav leads out of the dataset"),
-        ("wavs/../../a.wav|a\n", r"list\.txt:1: wavs/\.\./\.\./a\.wav leads out of the dataset"),
+        ("/data/a.wav|a\n", r"list\.txt:1: /data/a\.wav is outside the dataset"),
+        ("wavs/../../a.wav|a\n", r"list\.txt:1: wavs/\.\./\.\./a\.wav is outside the dataset"),
         (b"wavs/a.wav|a\nwavs/b.wav|Gr\xfc\xdfe\n", r"list\.txt:2: byte 14 is not UTF-8"),
     ],
 )

@@ -237,7 +237,7 @@ def test_bfloat16_trains_nearly_as_float32_and_resumes_bit_for_bit(
 def test_a_folder_with_checkpoints_and_another_architecture_are_refused(
     model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
 ):
-    message = rf"already holds checkpoints of {model.name}.*_{EPOCHS}\.pt; add --resume"
+    message = rf"already contains checkpoints of {model.name}.*_{EPOCHS}\.pt; add --resume"
     with pytest.raises(OptionError, match=message):
         train.main(model.words(corpora, runs.plain, "--epochs", "9"))
     words = [*model.other_architecture.split(), "--checkpoint-path", str(model.checkpoint(runs.plain, EPOCHS))]

@@ -14,21 +14,21 @@ B = TypeVar("B", bound="Batch")
 
 @dataclass(frozen=True)
 class Batch:
-    """Base of a model's batch: named tensors, and the utterances' names for error messages.
+    """Base class of a model's batch: named tensors, and the utterances' names for error messages.
 
-    A subclass adds tensors as fields, and counts its mel frames. Datasets return batches of one utterance.
+    A subclass adds tensors as fields and implements `frame_lengths`. Datasets return batches of one utterance.
     """
 
-    names: tuple[str, ...]  # one an utterance, "wavs/a.wav (train.txt:7)"
+    names: tuple[str, ...]  # one per utterance, "wavs/a.wav (train.txt:7)"
 
     @property
     def frame_lengths(self) -> Tensor:
-        """Valid (unpadded) mel frames of each utterance, (B,) int64."""
+        """Number of valid (unpadded) mel frames of each utterance, (B,) int64."""
         raise NotImplementedError
 
     @property
     def n_frames(self) -> Tensor:
-        """Mel frames of all utterances, a scalar int64 tensor; the unit of training throughput."""
+        """Total number of mel frames, a scalar int64 tensor; the unit of training throughput."""
         return self.frame_lengths.sum()
 
     @property
@@ -53,7 +53,7 @@ class Batch:
 def pad_rows(rows: Sequence[Tensor]) -> Tensor:
     """Stack tensors of one dtype and number of dimensions as a batch (B, ...), zero-padded to the largest size.
 
-    A loader process fills shared memory directly, so that the training process needs no copy.
+    A loader process writes directly to shared memory, so that the training process needs no copy.
     """
     first = rows[0]
     shape = torch.Size((len(rows), *(max(row.size(axis) for row in rows) for axis in range(first.dim()))))
@@ -90,7 +90,7 @@ class Longest:
 
 @dataclass(frozen=True)
 class Draw:
-    """An utterance in an epoch, for datasets that return another part of it each time."""
+    """An utterance in an epoch, for datasets that return a different part of it each time."""
 
     index: int
     epoch: int
@@ -99,11 +99,11 @@ class Draw:
 class Dataset(Protocol):
     """A map-style dataset that knows relative lengths before utterances are loaded.
 
-    Training calls ``draw``, in any process and order: randomness comes from its arguments and the dataset's seed alone.
-    Validation calls ``__getitem__``, which always returns the same.
+    Training calls ``draw`` in any process and order, so its randomness depends only on its arguments and the dataset's
+    seed. Validation calls ``__getitem__``, which always returns the same item.
     """
 
-    lengths: list[int]  # relative lengths, any unit: only their order matters
+    lengths: list[int]  # relative lengths in any unit; only their order matters
 
     def __len__(self) -> int: ...
 

@@ -22,39 +22,39 @@ def feature_name(path: str) -> str:
 
 
 def load_fractions(path: Path, *, where: str, name: str = "") -> Tensor:
-    """Load a tensor as float32; ``name`` is the file's name in messages.
+    """Load a tensor as float32; messages call the file ``name``.
 
     Raises:
-        InputError: it is missing or broken, or has values that are not finite.
+        InputError: it is missing or broken, or has non-finite values.
     """
     tensor = load_tensor(path, where=where).float()
     # The sum is a fast check; if it isn't finite, it may have overflowed.
     if not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
-        raise InputError(f"{name or path}: holds values that are not finite ({where})")
+        raise InputError(f"{name or path}: contains non-finite values ({where})")
     return tensor
 
 
 def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
-    """Load the tensor that a column names as float32; raises InputError as `load_fractions`."""
+    """Load the tensor that a column names, as float32; raises InputError like `load_fractions`."""
     name = entry.fields[column]
     return load_fractions(folder / name, where=entry.where, name=name)
 
 
 def frames_of_tokens(values: Tensor, n_frames: int, *, name: str, frames_of: str, where: str = "") -> Tensor:
-    """Check the durations in a file called ``name``, and return them as int64 frames.
+    """Check the durations in the file ``name`` and return them as int64 frames.
 
     Raises:
-        InputError: they aren't a row of whole numbers, or their sum isn't the number of frames of ``frames_of``.
+        InputError: they aren't a row of whole numbers, or don't sum to the number of frames in ``frames_of``.
     """
     if values.dim() != 1 or not torch.equal(values, values.round()) or (values < 0).any():
         raise InputError(f"{name}: expected a row of whole numbers of frames{at(where)}")
     if (total := int(values.sum())) != n_frames:
-        raise InputError(f"{name}: {total} frames in all, but {frames_of} has {n_frames}{at(where)}")
+        raise InputError(f"{name}: {total} frames in total, but {frames_of} has {n_frames}{at(where)}")
     return values.long()
 
 
 def load_mel(folder: Path, entry: FilelistEntry, *, n_mels: int) -> Tensor:
-    """Load the mel-spectrogram that a line names, (n_mels, F) float32; raises InputError."""
+    """Load the mel-spectrogram (n_mels, F) float32 that a line names; raises InputError if it's unusable."""
     mel = load_feature(folder, entry, "mel")
     if mel.dim() != 2 or mel.size(0) != n_mels or mel.size(1) == 0:
         raise shape_error(entry, "mel", mel, wanted=f"({n_mels}, frames)")
@@ -67,7 +67,7 @@ def shape_error(entry: FilelistEntry, column: str, got: Tensor, *, wanted: str) 
 
 
 def mel_size(folder: Path, entry: FilelistEntry) -> int:
-    """Return the size of a mel's file in bytes, which grows with its frames; raises InputError if it is missing."""
+    """Return the size of a mel file in bytes, which grows with its frames; raises InputError if it is missing."""
     path = folder / entry.fields["mel"]
     try:
         return path.stat().st_size
@@ -76,16 +76,16 @@ def mel_size(folder: Path, entry: FilelistEntry) -> int:
 
 
 def check_stored(folder: Path, entries: Sequence[FilelistEntry], *, column: str, audio: AudioConfig) -> None:
-    """Raise InputError if features of a list were made with other audio settings, with each that differs."""
+    """Raise InputError, which names each difference, if a list's features were made with other audio settings."""
     name = "mels" if column == "mel" else column
     for subfolder in sorted({(folder / entry.fields[column]).parent for entry in entries}):
         check_made_with(subfolder, audio, name=name)
 
 
 def check_made_with(folder: Path, audio: AudioConfig, *, name: str) -> None:
-    """Raise InputError if the ``audio.json`` of a folder of features, called ``name``, differs from ``audio``.
+    """Raise InputError if the ``audio.json`` in a folder of features differs from ``audio``.
 
-    Folders made by the original's tools have no such file.
+    ``name`` says which features they are. Folders made by the original tools have no such file.
     """
     made_with = features_config(folder)
     if made_with and (lines := differences(made_with, audio, names=(f"the {name}", "the options"))):
@@ -96,10 +96,10 @@ def check_made_with(folder: Path, audio: AudioConfig, *, name: str) -> None:
 
 
 def recorded_samples(folder: Path, entry: FilelistEntry, extractor: MelExtractor) -> int:
-    """Return the number of samples of a line's recording, from its header.
+    """Return the number of samples in a line's recording, read from its header.
 
     Raises:
-        InputError: it is missing, has another format than ``extractor`` needs, or is too short for a mel.
+        InputError: it is missing, isn't in the format that ``extractor`` needs, or is too short for a mel.
     """
     path = folder / entry.fields["wav"]
     n_samples = check_wav(path, sampling_rate=extractor.config.sampling_rate, where=entry.where).n_samples

@@ -1,4 +1,4 @@
-"""Filelists: one utterance a line, with fields separated by vertical bars. Errors name file and line."""
+"""Filelists: one utterance per line, with fields separated by vertical bars. Errors name the file and line."""
 
 import re
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from common.files import read_text
 
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
 SPEAKER_NUMBER = re.compile(r"[0-9]{1,9}")  # in a list or an option; anything else is a name
-WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # of a text; Japanese and Chinese do not separate words
-Filelists = Path | Sequence[Path]  # a list, or several that are read one after the other
+WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # Japanese and Chinese are counted by character
+Filelists = Path | Sequence[Path]  # one list, or several to concatenate
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class FilelistEntry:
 
 
 class ListedDataset:
-    """Base of datasets whose utterances are the ``entries`` of lists, with files in ``folder``."""
+    """Base class of datasets whose utterances are the ``entries`` of lists, with files in ``folder``."""
 
     folder: Path
     entries: Sequence[FilelistEntry]
@@ -32,7 +32,7 @@ class ListedDataset:
         return len(self.entries)
 
     def name(self, index: int) -> str:
-        """An utterance's name in messages, ``wavs/a.wav (train.txt:7)``."""
+        """Return an utterance's name for messages, ``wavs/a.wav (train.txt:7)``."""
         entry = self.entries[index]
         return f"{next(iter(entry.fields.values()))} ({entry.where})"
 
@@ -47,12 +47,12 @@ def read_filelist(
 ) -> list[FilelistEntry]:
     """Read ``columns``, then as many of ``optional`` as the list has, from each line of a UTF-8 file.
 
-    Lists of recordings and texts may also have lines ``clip|transcript[|normalized transcript]``, as LJSpeech's
-    metadata.csv. Empty lines are skipped. Every column but ``text`` and ``speaker`` is a path, which must stay inside
-    the dataset unless it may be ``anywhere``, since features go to the same place of another folder.
+    Lists of recordings and texts may also contain lines ``clip|transcript[|normalized transcript]``, as in LJSpeech's
+    metadata.csv. Empty lines are skipped. Every column except ``text`` and ``speaker`` is a path. It must be inside the
+    dataset, since features get the same relative path in another folder, unless it may be ``anywhere``.
 
-    Raises an InputError that names the line for a missing or empty list, undecodable bytes, a wrong number of columns,
-    and an empty field whose column isn't in ``may_be_empty``.
+    Raises InputError, which names the line, if the list is missing or empty, can't be decoded, has a wrong number of
+    columns, or has an empty field in a column that isn't in ``may_be_empty``.
     """
     wanted = "|".join(columns) + "".join(f"[|{name}]" for name in optional)
     entries: list[FilelistEntry] = []
@@ -71,7 +71,7 @@ def read_filelist(
                 raise InputError(f"{where}: the {name} column is empty; expected {wanted}")
             parts = PurePosixPath(value)
             if name not in WORD_COLUMNS and not anywhere and (parts.is_absolute() or ".." in parts.parts):
-                raise InputError(f"{where}: {value} leads out of the dataset; expected a path relative to its folder")
+                raise InputError(f"{where}: {value} is outside the dataset; expected a path relative to its folder")
         entries.append(FilelistEntry(fields=fields, where=where))
     if not entries:
         raise InputError(f"{path}: the list is empty, expected lines of {wanted}")
@@ -80,7 +80,7 @@ def read_filelist(
 
 
 def _check_speakers(entries: Sequence[FilelistEntry], wanted: str) -> None:
-    """Raise InputError if speakers look like sentences and texts like names: VITS's lists have them swapped."""
+    """Raise InputError if speakers look like sentences and texts like names, as in VITS's lists, which swap them."""
     pairs = [(one.fields["speaker"], one.fields["text"]) for one in entries if {*WORD_COLUMNS} <= {*one.fields}]
     speakers, texts = [name for name, text in pairs if text], [text for _, text in pairs if text]
     n_words = [sum(len(WORD.findall(value)) for value in values) for values in (speakers, texts)]
@@ -90,20 +90,20 @@ def _check_speakers(entries: Sequence[FilelistEntry], wanted: str) -> None:
 
 
 def read_numbered_lines(path: Path, *, kind: str) -> list[tuple[int, str]]:
-    """Read the lines that are not empty, with their numbers from 1; raises as `common.files.read_text`."""
+    """Read non-empty lines with their numbers, from 1; raises the errors of `common.files.read_text`."""
     lines = read_text(path, kind=kind).split("\n")
     return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def paths_of(filelists: Filelists) -> list[Path]:
-    """Return the files of one list or several."""
+    """Return the paths of one or several lists."""
     return [filelists] if isinstance(filelists, Path) else list(filelists)
 
 
 def _of_metadata(values: list[str]) -> list[str]:
-    """Convert ``clip|transcript[|normalized transcript]`` of a metadata.csv to ``wavs/<clip>.wav|transcript``.
+    """Convert metadata.csv's ``clip|transcript[|normalized transcript]`` to ``wavs/<clip>.wav|transcript``.
 
-    Such a clip has neither a folder nor a suffix; other fields are returned unchanged.
+    Such a clip has no folder and no suffix; other fields are returned unchanged.
     """
     clip, *texts = values
     if not clip or "/" in clip or "." in clip or len(texts) not in (1, 2):
@@ -112,6 +112,6 @@ def _of_metadata(values: list[str]) -> list[str]:
 
 
 def first_fields(path: Path) -> list[str]:
-    """Return the fields of the first line that is not empty, or one empty field."""
+    """Return the fields of the first non-empty line, or one empty field."""
     lines = read_numbered_lines(path, kind="filelist")
     return [field.strip() for field in lines[0][1].split("|")] if lines else [""]

@@ -19,11 +19,11 @@ from common.errors import InputError
 
 
 class RecordingDataset(ListedDataset):
-    """Base of vocoders' datasets: the recordings of one or several lists, scaled to ``audio.peak``.
+    """Base class of vocoder datasets: the recordings of one or several lists, scaled to ``audio.peak``.
 
-    Of a package's ``options``, ``dataset_path`` and ``seed`` are used. Further columns of text-to-mel lists,
-    ``[|pitch/a.pt][|text][|speaker]``, are ignored. The mel of ``wavs/a.wav`` is ``a.pt`` in the folder ``mels``, if
-    given.
+    Only ``dataset_path`` and ``seed`` of a package's ``options`` are used. The other columns of text-to-mel lists,
+    ``[|pitch/a.pt][|text][|speaker]``, are ignored. If the folder ``mels`` is given, the mel of ``wavs/a.wav`` is
+    ``a.pt`` in it.
 
     Raises:
         InputError: a list, recording or mel is missing, a recording doesn't fit ``audio``, or the mels were made with
@@ -42,7 +42,7 @@ class RecordingDataset(ListedDataset):
     ) -> None:
         self.folder: Path = options.dataset_path
         self.options, self._seed = options, options.seed
-        self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings read so far
+        self._peaks: dict[int, float] = {}  # maximum absolute sample of each recording read so far
         self.audio = audio
         self.entries = [entry for path in paths_of(filelists) for entry in _read_list(path)]
         check = partial(check_wav, sampling_rate=audio.sampling_rate)
@@ -54,11 +54,11 @@ class RecordingDataset(ListedDataset):
                 if not (path := _mel_path(mels, entry)).is_file():
                     made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
                     raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
-            # The peak must agree too, since it is that of the recordings.
+            # The peak must agree too, since the recordings are scaled to it.
             check_made_with(mels, audio, name="mels")
 
     def load(self, index: int, *, start: int, n_samples: int) -> Tensor:
-        """Load a part of a recording (n_samples,), with the whole recording's scale; zeros follow its end."""
+        """Load part of a recording (n_samples,), scaled like the whole recording and zero-padded at the end."""
         entry, peak = self.entries[index], self.audio.peak
         path, rate = self.folder / entry.fields["wav"], self.audio.sampling_rate
         size = min(n_samples, self.lengths[index] - start)
@@ -92,23 +92,23 @@ class RecordingDataset(ListedDataset):
     collate = staticmethod(join_batches)
 
     def check_length(self, index: int, least: int) -> None:
-        """Raise InputError for a recording of fewer than ``least`` samples, which is too short for a mel."""
+        """Raise InputError if a recording has fewer than ``least`` samples, too few for a mel."""
         entry, n_samples = self.entries[index], self.lengths[index]
         if n_samples < least:
             problem = f"{n_samples} samples, too short to validate on; a mel needs at least {least}"
             raise InputError(f"{entry.fields['wav']}: {problem} ({entry.where})")
 
     def random_start(self, index: int, *, last: int, epoch: int) -> int:
-        """Choose a segment's start from 0 to ``last`` (inclusive; 0 if that is negative), in samples or frames.
+        """Choose a segment's start from 0 to ``last`` (inclusive; 0 if ``last`` is negative), in samples or frames.
 
-        It depends on seed, epoch and index alone, so that resuming and loader processes change nothing.
+        It depends only on seed, epoch and index, so that resuming and loader processes don't change it.
         """
         generator = np.random.default_rng((self._seed, epoch, index))
         return int(generator.integers(0, max(last, 0), endpoint=True))
 
 
 def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
-    """``wavs/anna/1.wav`` has its mel in ``<folder>/anna/1.pt``."""
+    """Return the path of a recording's mel: ``<folder>/anna/1.pt`` for ``wavs/anna/1.wav``."""
     first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
     return folder.joinpath(*(rest or [first]))
 
@@ -122,5 +122,5 @@ def _read_list(path: Path) -> list[FilelistEntry]:
 
 
 def input_mel_extractor(audio: AudioConfig) -> MelExtractor:
-    """Make the extractor of a vocoder's input mels from a batch's audio, which is already scaled."""
+    """Make the extractor for a vocoder's input mels from batches, whose audio is already scaled."""
     return MelExtractor(replace(audio, peak=None))

@@ -10,14 +10,14 @@ from common.errors import InputError
 
 
 class GlobalBatchSampler:
-    """Samples the utterances of each update from seed and epoch alone, independent of the number of processes.
+    """Samples the utterances of each update from seed and epoch only, independent of the number of processes.
 
-    The global batch (processes x accumulation steps x batch size) is sampled first; then it is sorted by length and
-    split into micro-batches. In each accumulation step, all processes get neighboring pieces, so that none waits for a
-    longer one. Utterances that don't fill a last global batch are left out of that epoch. With ``sorted_updates``, the
-    utterances of so many updates are sorted before they are split into global batches, which come in random order.
+    Each global batch (processes x accumulation steps x batch size) is sampled, sorted by length, and split into
+    micro-batches. In each accumulation step, all processes get neighboring pieces, so that none waits for a longer one.
+    An incomplete last global batch is dropped from the epoch. With ``sorted_updates``, the utterances of that many
+    updates are sorted together, then split into global batches, which are shuffled.
 
-    Iterating gives this process's micro-batches, ``accumulation`` of them an update.
+    Iterating yields this process's micro-batches, ``accumulation`` of them per update.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class GlobalBatchSampler:
         self._first_step = 0
 
     def set_position(self, *, epoch: int, step: int = 0) -> None:
-        """Set where the next iteration starts: epoch (from 1), and updates of it that are done."""
+        """Set where the next iteration starts: the epoch (from 1) and the number of its updates already done."""
         self._epoch = epoch
         self._first_step = step
 
@@ -62,7 +62,7 @@ class GlobalBatchSampler:
         steps = list(range(self.steps_per_epoch))
 
         def by_length(index: int) -> tuple[int, int]:
-            return self._lengths[index], index  # ties are ordered by index, independent of the sample
+            return self._lengths[index], index  # break ties by index, independent of the sample
 
         if self._sorted_updates > 1:
             drawn, window = order[: len(steps) * self.global_batch], self._sorted_updates * self.global_batch
@@ -77,7 +77,7 @@ class GlobalBatchSampler:
 
 
 def validation_batches(lengths: Sequence[int], *, batch_size: int, ranks: Ranks) -> list[list[int]]:
-    """Return this process's share of a validation set in length-bucketed batches, each utterance once."""
+    """Return this process's share of a validation set in length-bucketed batches, with each utterance once."""
     order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
     own = order[ranks.rank :: ranks.world_size]
     return [own[start : start + batch_size] for start in range(0, len(own), batch_size)]

@@ -1,4 +1,4 @@
-"""Text-to-mel models' training data: transcripts with recordings or stored mels, and batches of them."""
+"""Training data for text-to-mel models: transcripts with recordings or stored mels, and batches of them."""
 
 import os
 from collections import Counter
@@ -32,7 +32,7 @@ class TextMelBatch(Batch):
     token_lengths: Tensor  # (B,) int64
     mels: Tensor  # (B, n_mels, F) float32
     mel_lengths: Tensor  # (B,) int64
-    texts: tuple[str, ...] = field(default=(), kw_only=True)  # as in the list; () or one an utterance
+    texts: tuple[str, ...] = field(default=(), kw_only=True)  # as in the list; () or one per utterance
 
     @property
     def frame_lengths(self) -> Tensor:
@@ -46,10 +46,10 @@ class TextMelBatch(Batch):
 
 
 class Transcripts:
-    """The symbol ids of each text of a list.
+    """The symbol ids of each text in a list.
 
     Raises:
-        InputError: a transcript can't be encoded; names its line.
+        InputError: a transcript can't be encoded; the message names its line.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Transcripts:
         return self._ids[index]
 
     def inputs(self, ids: list[int]) -> Tensor:
-        """Convert ids to a network's input: (L,) int64, or phonological features (L, n_features) float32."""
+        """Convert ids to network input: (L,) int64, or phonological features (L, n_features) float32."""
         return self._front_end.inputs(ids)
 
     def draw(self, index: int, *, epoch: int) -> list[int]:
-        """Return the ids (L,) of a text in an epoch, which depend on seed, epoch and index alone."""
+        """Return the ids (L,) of a text in an epoch, which depend only on seed, epoch and index."""
         if not self.mixes:
             return self._ids[index]
         draws = utterance_draws(seed=self._seed, epoch=epoch, index=index)
@@ -102,9 +102,9 @@ class Transcripts:
 
 
 class TextMelDataset(ListedDataset):
-    """Base of text-to-mel models' datasets: a list with columns ``text``, and ``mel`` (by extract_mels.py) or ``wav``.
+    """Base class of text-to-mel datasets: a list with columns ``text`` and ``mel`` (from extract_mels.py) or ``wav``.
 
-    Mels of recordings are computed each time. A subclass makes utterances (`utterance`) and batches.
+    Mels of recordings are computed on each access. A subclass makes utterances (`utterance`) and batches.
 
     Raises:
         InputError: a file is missing, a transcript can't be encoded or is empty, a recording doesn't fit ``audio`` or
@@ -142,11 +142,11 @@ class TextMelDataset(ListedDataset):
         return Longest(n_frames, max(len(self.transcripts[index]) for index in range(len(self))))
 
     def __getitem__(self, index: int) -> Any:
-        """Load one utterance; raises InputError if files are broken or don't fit each other or the text."""
+        """Load one utterance; raises InputError if files are broken or don't match each other or the text."""
         return self.utterance(index, self.transcripts.inputs(self.transcripts[index]))
 
     def draw(self, index: int, *, epoch: int) -> Any:
-        """Load an utterance of an epoch, in which words may be random phones (``TextConfig.p_arpabet``)."""
+        """Load an utterance for an epoch, with words randomly replaced by phones (``TextConfig.p_arpabet``)."""
         return self.utterance(index, self.transcripts.inputs(self.transcripts.draw(index, epoch=epoch)))
 
     def utterance(self, index: int, tokens: Tensor) -> Any:
@@ -161,13 +161,13 @@ class TextMelDataset(ListedDataset):
         return load_wav(self.folder / entry.fields["wav"], sampling_rate=rate, where=entry.where)
 
     def load_mel(self, index: int, wave: Tensor | None = None) -> Tensor:
-        """Load or compute the mel (n_mels, F), from ``wave`` if that is loaded already; raises InputError."""
+        """Load the mel (n_mels, F), or compute it from ``wave`` if that is already loaded; raises InputError."""
         if not self.recorded:
             return load_mel(self.folder, self.entries[index], n_mels=self.extractor.config.n_mels)
         return self.extractor((self.load_wave(index) if wave is None else wave).unsqueeze(0))[0]
 
     def plain_batches(self, batch_size: int = 16) -> Iterator[TextMelBatch]:
-        """Yield all utterances in order, with text and mel alone, which is faster than with pitch and priors."""
+        """Yield all utterances in order with only text and mel, which is faster than with pitch and priors."""
         for start in range(0, len(self), batch_size):
             batch = []
             for index in range(start, min(start + batch_size, len(self))):

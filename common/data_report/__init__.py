@@ -1,1 +1,1 @@
-"""How good a corpus is: its measurements, what would be refused or is suspicious, and a page about both."""
+"""Report on a corpus: its measurements, clips that would be refused or are suspicious, and a page about both."""

@@ -1,4 +1,4 @@
-"""The report's charts: histograms by Matplotlib as SVG whose text is text; drawn without a display."""
+"""The report's charts: Matplotlib histograms as SVG with real text, drawn without a display."""
 
 import io
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from common.data_report.summary import values_of
 from common.pages.tables import read_table
 
 
-@matplotlib.rc_context({"font.size": 10.5, "svg.fonttype": "none"})  # pixels of the page; text, not outlines
+@matplotlib.rc_context({"font.size": 10.5, "svg.fonttype": "none"})  # page pixels; text, not outlines
 def draw(clips: Sequence[Clip], limits: Limits) -> list[dict[str, str]]:
-    """The charts of ``clips`` that have something to show: rows of charts.tsv with the ``address`` of each SVG.
+    """Draw the charts for which ``clips`` have values; return rows of charts.tsv with the ``address`` of each SVG.
 
-    Histograms over the same bins, with dashed lines at the limits that are in range.
+    A chart's histograms share their bins, and dashed lines mark the limits that are in range.
     """
     charts = []
     for chart in read_table("data_report/charts.tsv"):

@@ -1,4 +1,4 @@
-"""Figures of one clip: of its recording and of its transcript."""
+"""Figures of a clip, from its recording and its transcript."""
 
 import hashlib
 import math
@@ -21,12 +21,12 @@ from common.pages.tables import read_measures
 from common.text.config import TextConfig
 from common.text.front_end import EmptyTextError
 
-PITCH_RATE = 50  # values of pitch a second
+PITCH_RATE = 50  # pitch values per second
 QUIETEST = -120.0  # dBFS, of digital silence
 FLAT_TOP = 3  # samples in a row at the clip's extreme
-LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
-FLAT_TOLERANCE = 1e-4  # of the extreme: three steps of 16 bits
-LEAST_EXTREME = 0.05  # of full scale: below, the steps of 16 bits make flat tops of their own
+LEAST_CLIPPED = 9  # samples, three flat tops; a coarse recording may have one by chance
+FLAT_TOLERANCE = 1e-4  # relative to the extreme: three 16-bit steps
+LEAST_EXTREME = 0.05  # of full scale; below this, 16-bit quantization alone makes flat tops
 
 Range = tuple[float | None, float | None]  # of pitch, Hz
 
@@ -42,7 +42,7 @@ class Sound:
     sampling_rate: int  # Hz
     n_channels: int
     n_samples: int
-    samples_blake2b: str  # digest of the samples, whatever file they stand in
+    samples_blake2b: str  # digest of the samples, independent of the file format
     lowest: float  # smallest sample
     highest: float  # largest sample
 
@@ -53,15 +53,15 @@ class Clip:
 
     utterance: Utterance
     cleaned: str  # the transcript
-    n_tokens: int  # 0: nothing to speak is left
-    unknown: dict[str, int]  # symbols outside the set -> times
-    sound: Sound | None = None  # None: it cannot be read
-    figures: dict[str, float] = field(default_factory=dict)  # values of MEASURES, those that it has
-    fault: tuple[str, str] | None = None  # why it cannot be read: one of findings.KINDS, and the reason
+    n_tokens: int  # 0: no text is left to speak
+    unknown: dict[str, int]  # symbols outside the set -> count
+    sound: Sound | None = None  # None: it can't be read
+    figures: dict[str, float] = field(default_factory=dict)  # the values of MEASURES that are known
+    fault: tuple[str, str] | None = None  # why it can't be read: one of findings.KINDS, and the reason
 
 
 def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_range: Range = (None, None)) -> Clip:
-    """Read the recording and the transcript of one line."""
+    """Read and measure the recording and the transcript of one line."""
     front_end, path = text_front_end(text, "drop"), dataset / utterance.wav
     cleaned, n_tokens, unknown = utterance.text, 0, Counter[str]()
     try:
@@ -85,14 +85,14 @@ def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_rang
 
 
 def _analyze(file: soundfile.SoundFile, path: Path, pitch_range: Range) -> tuple[Sound, dict[str, float]]:
-    """The samples of an open file and their figures; raises AudioError for samples that are damaged or not finite."""
+    """Read the samples of an open file and measure them; raises AudioError if they are damaged or not finite."""
     rate = file.samplerate
     try:
         samples = file.read(dtype="float32", always_2d=True)  # (T, channels)
     except soundfile.LibsndfileError as error:
         raise AudioError(f"{path}: damaged or truncated") from error
     if not len(samples) or not np.isfinite(samples).all():
-        raise AudioError(f"{path}: empty, or with samples that are not finite numbers")
+        raise AudioError(f"{path}: empty, or contains non-finite samples")
     lowest, highest = float(samples.min()), float(samples.max())
     mono = samples.mean(axis=1, dtype=np.float64)
     levels, pitch = measure_frames(mono, rate), np.zeros(0)
@@ -117,8 +117,8 @@ def _analyze(file: soundfile.SoundFile, path: Path, pitch_range: Range) -> tuple
 
 
 def _n_clipped(samples: np.ndarray) -> int:
-    """Samples (T, channels) -> how many stand in flat tops, at the extremes of all channels."""
-    least = max(LEAST_EXTREME, float(np.abs(samples).max()) / 2)  # the other side of a lopsided wave is no clipping
+    """Count the samples (T, channels) that are in flat tops, at the extremes of all channels."""
+    least = max(LEAST_EXTREME, float(np.abs(samples).max()) / 2)  # the other side of a lopsided wave isn't clipped
     total = 0
     for side in (samples, -samples):
         if (extreme := side.max()) >= least:
@@ -127,13 +127,13 @@ def _n_clipped(samples: np.ndarray) -> int:
 
 
 def _decibels(mean_square: float) -> float:
-    """A mean square relative to full scale, in dB."""
+    """Convert a mean square relative to full scale to dB."""
     return max(QUIETEST, 10 * math.log10(mean_square)) if mean_square > 0 else QUIETEST
 
 
 def _silences(is_speech: np.ndarray) -> dict[str, float]:
-    """Seconds at the start, at the end, and of the longest pause between."""
-    bounds = np.flatnonzero(np.pad(is_speech, 1, constant_values=True))  # the first and last lie outside
+    """Return the seconds of silence at the start, at the end, and in the longest pause in between."""
+    bounds = np.flatnonzero(np.pad(is_speech, 1, constant_values=True))  # the first and last are outside
     leading, *pauses, trailing = np.diff(bounds) - 1 if is_speech.any() else (len(is_speech), 0)
     frames = {"leading silence": leading, "trailing silence": trailing, "longest pause": max(pauses, default=0)}
     return {name: float(n * FRAME_SECONDS) for name, n in frames.items()}

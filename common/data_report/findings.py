@@ -1,4 +1,4 @@
-"""What is wrong with which clip: every finding with its line of the list, the reason, and what to do."""
+"""Find problems with clips: each finding has its line of the list, the reason, and advice."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -18,27 +18,27 @@ from common.pages.tables import Row, read_table
 from common.text.symbols import name_symbol
 
 REFUSED = "refused"
-LEAST_VOICED = 5.0  # % of the values of pitch
-SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
-# Kind -> figure, its scale of equal differences, and the least robust standard deviation on it: differences below are
-# inaudible, however similar the other clips are.
+LEAST_VOICED = 5.0  # % of the pitch values
+SMALLEST_GROUP = 8  # clips for a useful median; a speaker with fewer is compared with all clips
+# Kind -> figure, the scale on which it is compared, and the minimum robust standard deviation on that scale: smaller
+# differences are inaudible, however similar the other clips are.
 OUTLIERS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
     "speaking_rate": ("speaking rate", np.log, 0.05),
     "level": ("speech level", np.asarray, 1.5),  # dB
     "pitch": ("pitch, median", lambda hertz: 12 * np.log2(hertz), 0.75),  # semitones
-    "misfit": ("misfit", np.asarray, 0.1),  # nats a frame
+    "misfit": ("misfit", np.asarray, 0.1),  # nats per frame
 }
 
 
-# Of findings, by their names: level (refused: extraction or training stops or leaves it out; suspicious: it would be
-# learned), title, advice, and the figures that are checked with the option of their limit, where it is that simple.
+# Kinds of findings by name: level (refused: extraction or training stops or skips the clip; suspicious: it is used),
+# title, advice, and, for simple checks, the figures and the option with their limit.
 KINDS = {row.pop("kind"): row for row in read_table("data_report/kinds.tsv")}
 _LIMITED = [(kind, name, row["limit"]) for kind, row in KINDS.items() for name in row["figures"].split("; ") if name]
-_OF_SILENT_CLIPS = ("short", "long", "near_silent", "dc_offset")  # other figures of a near-silent clip mean nothing
+_OF_SILENT_CLIPS = ("short", "long", "near_silent", "dc_offset")  # a near-silent clip's other figures are meaningless
 
 
 class Finding(NamedTuple):
-    """Something about one clip."""
+    """A finding about one clip."""
 
     clip: Clip
     kind: str  # of KINDS
@@ -51,7 +51,7 @@ class Finding(NamedTuple):
 
     @property
     def row(self) -> Row:
-        """The cells of a table."""
+        """The cells of its row in a table."""
         return self.clip.utterance.where, self.clip.utterance.wav, self.reason
 
 
@@ -60,7 +60,7 @@ Reasons = Iterator[tuple[str, str]]  # kind and reason
 
 
 def find_issues(clips: Sequence[Clip], *, audio: AudioConfig, limits: Limits) -> list[Finding]:
-    """All findings of ``clips``, in order of KINDS and then of the lists."""
+    """Return all findings of ``clips``, in the order of KINDS, then of the lists."""
     extractor = MelExtractor(audio)
     found = [*_duplicates(clips), *_outliers(clips, limits)]
     for clip in clips:
@@ -85,14 +85,14 @@ def _of_file(sound: Sound, audio: AudioConfig) -> Reasons:
 
 def _of_text(clip: Clip) -> Reasons:
     if clip.n_tokens == 0:
-        yield "empty_text", "nothing to speak is left" if clip.utterance.text else "the transcript is empty"
+        yield "empty_text", "no text is left to speak" if clip.utterance.text else "the transcript is empty"
     if clip.unknown:
         yield "unknown_symbols", ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in clip.unknown.items())
 
 
 def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits) -> Reasons:
     figures, rate = clip.figures, extractor.config.sampling_rate
-    n_samples = round(figures["duration"] * rate)  # once it is resampled, where it has to be
+    n_samples = round(figures["duration"] * rate)  # after resampling, if needed
     n_frames, n_tokens = extractor.n_frames(n_samples), clip.n_tokens
     if n_samples < max(extractor.min_samples, SHORTEST * rate):
         yield "too_short", f"{figures['duration']:.3f} s"
@@ -111,7 +111,7 @@ def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits)
 
 
 def _duplicates(clips: Sequence[Clip]) -> Found:
-    """Clips whose file, sound or text stands on an earlier line too: the first of these that does."""
+    """Yield clips whose file, sound or text (the first of these that applies) also occurs on an earlier line."""
     firsts: dict[tuple[Any, ...], Clip] = {}
     for clip in clips:
         item, words = clip.utterance, " ".join(clip.cleaned.split()) if clip.n_tokens else None
@@ -128,7 +128,7 @@ def _duplicates(clips: Sequence[Clip]) -> Found:
 
 
 def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
-    """Clips that are far from their speaker's median, or from that of all clips for a speaker of few."""
+    """Yield clips that are far from their speaker's median, or from the median of all clips if the speaker has few."""
     loud = [clip for clip in clips if clip.figures.get("speech level", -math.inf) >= limits.report_min_level]
     for kind, (name, scale, least) in OUTLIERS.items():
         chosen = [
@@ -145,5 +145,5 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
                 distance = (scale(clip.figures[name]) - scale(usual)) / deviation
                 if (distance if kind == "misfit" else abs(distance)) > limits.report_outlier:
                     own_value, usual_value = (MEASURES[name].show(one) for one in (clip.figures[name], usual))
-                    words = f"{own_value} {MEASURES[name].unit}, usual are {usual_value}"
+                    words = f"{own_value} {MEASURES[name].unit}, median {usual_value}"
                     yield clip, kind, f"{words} ({abs(distance):.0f} deviations)"

@@ -1,4 +1,4 @@
-"""A data report from lists to files: clips measured by worker processes, compared with each other, and shown."""
+"""Make a data report: measure clips in worker processes, compare them with each other, and write the report."""
 
 import functools
 import os
@@ -28,7 +28,7 @@ from common.text.config import TextConfig
 from common.text.symbols import PHONE_SETS
 
 SHOWN = 20  # rows of a table on the terminal; the page has them all
-MOST_LISTED = 2000  # rows of a table of the page: a browser must still open it; report.json has all
+MOST_LISTED = 2000  # rows of a table on the page, which browsers must be able to open; report.json has all
 
 SPEAKER_MEASURES = [
     Measure(row["key"], row["name"], "", row["form"], row["meaning"], scale=float(row["scale"])) for row in OF_SPEAKERS
@@ -45,19 +45,19 @@ def _text_config(corpus: ExtractionOptions) -> TextConfig:
 
 
 def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: ReportOptions, limits: Limits) -> int:
-    """Print what is wrong with a corpus, and write it as a page and as JSON.
+    """Print the problems of a corpus, and write them as a page and as JSON.
 
-    The exit status is 1 where a recording cannot be read, and with --report-strict where anything is found.
+    The exit status is 1 if a recording can't be read or, with --report-strict, if there are any findings.
     """
     folder = options.report_output or corpus.dataset_path / "data_report"
     path, figures = folder / "report.html", folder / "report.json"
-    mel_settings(audio, corpus=corpus.dataset_path)  # wrong options are reported first
+    mel_settings(audio, corpus=corpus.dataset_path)  # report wrong options first
     make_folder(folder, _HINT)  # before an hour of measuring, not after it
     dataset, lists, text = corpus.dataset_path, corpus.wav_text_filelist, _text_config(corpus)
     work = functools.partial(measure, dataset=dataset, text=text, pitch_range=corpus.pitch_range)
     clips = list(map_in_processes(work, read_lists(lists), n_workers=corpus.num_workers, desc="measuring"))
     rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
-    if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:  # that of most recordings
+    if rates and "sampling_rate" not in audio.values and audio.of_corpus(dataset) is None:  # use the most common one
         audio = replace(audio, values=audio.values | {"sampling_rate": rates.most_common(1)[0][0]})
     audio_config = mel_settings(audio, corpus=dataset)
     find = functools.partial(find_issues, audio=audio_config, limits=limits)
@@ -95,12 +95,12 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
 
 
 def _columns(rows: list[Row]) -> str:
-    """The first rows in columns, and how many more there are."""
+    """Format the first rows in columns, and say how many more there are."""
     return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {len(rows) - SHOWN} more"] * (len(rows) > SHOWN))
 
 
 def _clip_rows(clips: Sequence[Clip], with_findings: Collection[int], measures: Sequence[Measure]) -> list[Row]:
-    """The clips with their figures and their text, those with findings first."""
+    """Return the clips with their figures and text, those with findings first."""
     rows: list[Row] = [("recording", "line", "speaker", *measures, "text")]
     for clip in sorted(clips, key=lambda clip: clip.utterance.index not in with_findings)[:MOST_LISTED]:
         item = clip.utterance
@@ -109,11 +109,11 @@ def _clip_rows(clips: Sequence[Clip], with_findings: Collection[int], measures: 
 
 
 def _tables(report: Mapping[str, Any]) -> list[tuple[str, list[Row]]]:
-    """Tables of the page and the terminal, by their titles."""
+    """Return the tables of the page and the terminal, with their titles."""
     distributions: list[Row] = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
     for name, values in report["distributions"].items():
         numbers = (MEASURES[name].cell(values[key]) for key in PERCENTILES)
         distributions.append((replace(MEASURES[name], unit=""), *numbers, MEASURES[name].unit))
     speakers: list[Row] = [("speaker", *SPEAKER_MEASURES)]
     speakers += [(one["name"] or "all", *cells(SPEAKER_MEASURES, one)) for one in report["speakers"]]
-    return [("Over the clips", distributions), ("Speakers", speakers)]
+    return [("All clips", distributions), ("Speakers", speakers)]

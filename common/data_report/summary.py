@@ -1,4 +1,4 @@
-"""What a corpus is like: distributions, speakers, characters and findings, as plain types for the JSON and the page."""
+"""Summarize a corpus: distributions, speakers, clips and findings, as plain types for the JSON and the page."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,26 +14,26 @@ from common.data_report.findings import KINDS, REFUSED, Finding
 from common.importing.options import MENDED_BY_IMPORT, import_command
 from common.pages.tables import read_table
 
-FEW_CLIPS = 20  # of a speaker: too few to learn a voice from
-PERCENTILES = {"minimum": 0, "low": 5, "median": 50, "high": 95, "maximum": 100}  # of a figure's distribution
-OF_SPEAKERS = read_table("data_report/speakers.tsv")  # the figures of a speaker, most of them medians over the clips
+FEW_CLIPS = 20  # of a speaker; with fewer, a voice can't be learned well
+PERCENTILES = {"minimum": 0, "low": 5, "median": 50, "high": 95, "maximum": 100}  # of a distribution
+OF_SPEAKERS = read_table("data_report/speakers.tsv")  # figures for each speaker, mostly medians over the clips
 
 
 def summarize(
     clips: Sequence[Clip], findings: Sequence[Finding], *, dataset: Path, lists: Sequence[Path], audio: AudioConfig
 ) -> dict[str, Any]:
-    """Everything that the report says of a corpus, which is expected as ``audio`` describes."""
+    """Return the contents of the report on a corpus; ``audio`` is the expected format."""
     counts = Counter(finding.kind for finding in findings)
     kinds = {kind: {**about, "count": counts[kind]} for kind, about in KINDS.items() if counts[kind]}
     speakers, notes = _speakers(clips), list[str]()
     rate, usual = audio.sampling_rate, AudioConfig().sampling_rate
     if rate != usual:
-        notes.append(f"pass --sampling-rate {rate} to the extraction too; for {usual} Hz {import_command(dataset)}")
+        notes.append(f"also extract with --sampling-rate {rate}, or convert to {usual} Hz: {import_command(dataset)}")
     few = [f"{one['name']} ({one['n_clips']})" for one in speakers if one["n_clips"] < FEW_CLIPS]
     if few and len(speakers) > 1:
-        notes.append(f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}")
+        notes.append(f"speakers with fewer than {FEW_CLIPS} clips: {', '.join(few)}")
     if mended := [KINDS[kind]["title"] for kind in kinds if kind in MENDED_BY_IMPORT]:
-        notes.append(f"{', '.join(mended)}: mended by {import_command(dataset)}")
+        notes.append(f"{', '.join(mended)}: to fix, run {import_command(dataset)}")
     first, *others = (
         {clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))
     )
@@ -44,7 +44,7 @@ def summarize(
     seconds = sum(all_values["duration"])
     n_found = len({one.clip.utterance.index for one in findings})
     n_refused = len({one.clip.utterance.index for one in findings if one.level == REFUSED})
-    found = f"{n_found} with findings, {n_refused} of them to be refused" if n_found else "all clean"
+    found = f"{n_found} with findings, {n_refused} of them refused" if n_found else "all clean"
     return {
         "headline": f"{len(clips)} clips, {timedelta(seconds=round(seconds))} of speech: {found}",
         "n_clips": len(clips),
@@ -69,7 +69,7 @@ def summarize(
 
 
 def _speakers(clips: Sequence[Clip]) -> list[dict[str, Any]]:
-    """Figures of each speaker; the name is "" where the lists have no speakers."""
+    """Return the figures of each speaker; the name is "" if the lists have no speakers."""
     rows = []
     for name in sorted({clip.utterance.speaker or "" for clip in clips}):
         own = [clip for clip in clips if (clip.utterance.speaker or "") == name]
@@ -80,7 +80,7 @@ def _speakers(clips: Sequence[Clip]) -> list[dict[str, Any]]:
 
 
 def values_of(clips: Iterable[Clip], name: str) -> list[float]:
-    """One figure of the clips that have it."""
+    """Return a figure's values over the clips that have it."""
     return [clip.figures[name] for clip in clips if name in clip.figures]
 
 

@@ -1,4 +1,4 @@
-"""How badly transcripts fit their recordings, by a voice's aligner."""
+"""Measure how badly transcripts match their recordings, with a voice's aligner."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ from common.files import write_text
 
 
 def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Path, checkpoint: Path) -> list[Clip]:
-    """The clips with how badly transcripts fit, by a voice's aligner, but for the indices that training ``refused``.
+    """Add each clip's misfit of transcript and recording, by a voice's aligner, except for the indices in ``refused``.
 
-    Raises InputError where the checkpoint has no aligner, or a recording is not as the voice's.
+    Raises InputError if the checkpoint has no aligner, or a recording doesn't have the voice's format.
     """
     opened = open_checkpoint(checkpoint, role="generator", ema=True)
     made = opened.checkpoint

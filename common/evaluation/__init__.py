@@ -1,1 +1,1 @@
-"""How good a voice is: error rates, distance from recordings, speed, and a report of them."""
+"""Evaluate a voice: error rates, distance from recordings, speed, and a report."""

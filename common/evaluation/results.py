@@ -1,4 +1,4 @@
-"""Figures of each utterance and of all of them: averages, a verdict, tables, files, and a journal for resuming."""
+"""Figures of each utterance and of all together: averages, a verdict, tables, files, and a journal for resuming."""
 
 import difflib
 import json
@@ -18,17 +18,17 @@ from common.pages.render import render_page
 from common.pages.tables import Link, Measure, Row, cells, read_measures, read_table, setting_rows
 
 JOURNAL, PAGE = "utterances.jsonl", "index.html"  # files of an evaluation
-SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, beside GRIFFIN_LIM
+SYNTHESIZED, RECORDING = "synthesized", "recording"  # sounds of an utterance, besides GRIFFIN_LIM
 MEASURES = read_measures("evaluation/measures.tsv")
-VERDICTS = read_table("evaluation/verdicts.tsv")  # of a measure, the best first: what a figure up to a limit means
-N_SAMPLES = 5000  # sets of utterances that are drawn
+VERDICTS = read_table("evaluation/verdicts.tsv")  # what a figure up to a limit means; each measure's best first
+N_SAMPLES = 5000  # bootstrap samples of the utterances
 CONFIDENCE = 95  # %
 SEED = 0
 Figures = Mapping[str, float]  # of an utterance, by keys of measures and of their weights
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:
-    """Where an evaluation in ``folder`` has an utterance's sounds, which lose nothing as WAV, and its plot."""
+    """Return the paths of an utterance's sounds (lossless WAV) and its plot in an evaluation's ``folder``."""
     sound, plot = (Path(name).with_suffix(suffix) for suffix in (".wav", ".png"))
     return {
         RECORDING: folder / "recorded" / sound,
@@ -40,27 +40,27 @@ def files_of(folder: Path, name: str) -> dict[str, Path]:
 
 @dataclass
 class Result:
-    """What is known of one utterance; filled as it is measured."""
+    """What is known about an utterance; filled in as it is measured."""
 
     name: str  # of its files, "a/b.wav"
-    text: str  # as the list has it
+    text: str  # as in the list
     key: str = ""  # digest of what it depends on, `EvaluationItem.key`
-    reference: str | None = None  # the words to recognize, as the recognizer writes them
+    reference: str | None = None  # the words to recognize, normalized by the recognizer
     heard: str | None = None  # transcript of the sound
     recording: str | None = None  # path of the recorded clip
     figures: dict[str, float] = field(default_factory=dict)  # by keys of MEASURES and of their weights
-    beside: "list[Result]" = field(default_factory=list)  # the recording, and its words by Griffin-Lim, by these names
-    speaker: str = ""  # as the list has it
-    embedding: list[float] = field(default_factory=list)  # of the speaker who is heard; empty: not known
+    beside: "list[Result]" = field(default_factory=list)  # results for the recording and for Griffin-Lim
+    speaker: str = ""  # as in the list
+    embedding: list[float] = field(default_factory=list)  # of the sound's speaker; empty: unknown
     cut: bool = False  # the voice did not end it and was stopped
     error: str | None = None  # why a figure is missing
 
     def add(self, figures: Figures) -> None:
-        """Add the figures that have a value; NaN is none."""
+        """Add the figures that aren't NaN."""
         self.figures |= {key: value for key, value in figures.items() if value == value}
 
     def files(self, folder: Path) -> dict[str, Path]:
-        """The files that an evaluation in ``folder`` has of it."""
+        """Return its files in an evaluation's ``folder``."""
         names = {SYNTHESIZED, "plot", *(one.name for one in self.beside)}
         return {kind: path for kind, path in files_of(folder, self.name).items() if kind in names}
 
@@ -70,9 +70,9 @@ class Result:
 
 
 def add_likeness(results: Sequence[Result]) -> None:
-    """Add the cosine of each sound's embedding to the mean of those of the speaker's recordings of other utterances.
+    """Add each sound's cosine similarity to the mean embedding of the speaker's recordings of other utterances.
 
-    Where there is one recording alone, its words' sounds are compared with it.
+    If there is only one recording, the other sounds of its words are compared with it.
     """
     recorded = [(result, one) for result in results for one in result.beside if one.name == RECORDING and one.embedding]
     for result in results:
@@ -85,7 +85,7 @@ def add_likeness(results: Sequence[Result]) -> None:
 
 
 def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
-    """The weighted mean of a figure over the rows that have it: of error rates, all errors by all words."""
+    """Return a figure's weighted mean over the rows that have it; for error rates, all errors divided by all words."""
     known = [row for row in rows if measure.key in row]
     weights = [row[measure.weight] for row in known] if measure.weight else None
     return float(np.average([row[measure.key] for row in known], weights=weights)) if known else None
@@ -93,7 +93,7 @@ def mean(measure: Measure, rows: Sequence[Mapping[str, float]]) -> float | None:
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean of one system less that of another, and its interval."""
+    """One system's mean minus another's, and its interval."""
 
     value: float
     low: float
@@ -101,26 +101,26 @@ class Difference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     def show(self, measure: Measure) -> str:
-        """The difference as text, with an asterisk if it is clear."""
+        """Format the difference, with an asterisk if it is clear."""
         texts = [format(one * measure.scale, f"+{measure.form}") for one in (self.value, self.low, self.high)]
         return "{} ({} to {})".format(*texts) + "*" * self.is_clear
 
 
 def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) -> Difference | None:
-    """The difference of a measure's averages over pairs of figures of the same utterances, first less second.
+    """Return the difference of a measure's means, first minus second, over pairs of figures of the same utterances.
 
-    Utterances are drawn with replacement, both sides together (Bisani and Ney 2004). None for fewer than two pairs
-    that have the figure.
+    The interval comes from a paired bootstrap over utterances (Bisani and Ney 2004). None if fewer than two pairs have
+    the figure.
     """
     known = [pair for pair in pairs if all(one.get(measure.key) is not None for one in pair)]
     if len(known) < 2:
         return None
     drawn = np.random.default_rng(SEED).multinomial(len(known), np.full(len(known), 1 / len(known)), size=N_SAMPLES)
-    counts = np.vstack([np.ones(len(known)), drawn])  # the first set is that of all utterances: (1 + N_SAMPLES, N)
+    counts = np.vstack([np.ones(len(known)), drawn])  # the first row is the full set: (1 + N_SAMPLES, N)
     means = []
     for side in zip(*known):
         values = np.array([one[measure.key] for one in side])
@@ -133,7 +133,7 @@ def find_difference(measure: Measure, pairs: Sequence[tuple[Figures, Figures]]) 
 def find_differences(
     measures: Iterable[Measure], own: Mapping[str, Figures], other: Mapping[str, Figures]
 ) -> dict[str, Difference]:
-    """Differences by the keys of the measures that have a better side, of systems' figures by utterances' names."""
+    """Return differences by measure key from two systems' figures by utterance; skip measures with no better side."""
     pairs = [(figures, other[name]) for name, figures in own.items() if name in other]
     found = ((one.key, find_difference(one, pairs)) for one in measures if one.better)
     return {key: one for key, one in found if one is not None}
@@ -141,14 +141,14 @@ def find_differences(
 
 @dataclass(frozen=True)
 class Tile:
-    """What one average says, for people who do not know the measure."""
+    """The meaning of one average, for people who don't know the measure."""
 
     title: str
     measure: Measure
     value: str
     grade: str  # "good", "fair" or "bad"
     words: str  # a sentence
-    beside: str  # that of the recordings, and whether they are better; empty if there is none
+    beside: str  # the recordings' value, and whether it is better; empty if there is none
 
     def __str__(self) -> str:
         return f"{self.words}: {self.measure.name} {self.value}" + (f" ({self.beside})" if self.beside else "")
@@ -156,14 +156,14 @@ class Tile:
 
 @dataclass(frozen=True)
 class Summary:
-    """All utterances together: of the voice or vocoder, by the name "", and of the sounds beside them."""
+    """All utterances together: of the voice or vocoder, under the name "", and of the sounds to compare with."""
 
-    averages: dict[str, dict[str, float | None]]  # by name and keys of MEASURES
-    differences: dict[str, dict[str, Difference]]  # of "" from each other one
+    averages: dict[str, dict[str, float | None]]  # by name and key of MEASURES
+    differences: dict[str, dict[str, Difference]]  # "" minus each other name
 
     @classmethod
     def of(cls, results: Sequence[Result]) -> "Summary":
-        """The summary of results."""
+        """Summarize results."""
         figures: dict[str, dict[str, Figures]] = {"": {one.name: one.figures for one in results}}
         for result in results:
             for one in result.beside:
@@ -175,12 +175,12 @@ class Summary:
 
     @property
     def measures(self) -> list[Measure]:
-        """Those that have a value."""
+        """The measures that have a value."""
         return [one for one in MEASURES.values() if any(found[one.key] is not None for found in self.averages.values())]
 
     @property
     def tiles(self) -> list[Tile]:
-        """What the few figures that decide say."""
+        """The meanings of the most important figures."""
         found: dict[str, Tile] = {}
         for row in VERDICTS:
             measure, limit = MEASURES[row["key"]], float(row["limit"])
@@ -204,8 +204,8 @@ class Summary:
 
     @property
     def difference_rows(self) -> list[Row]:
-        """A heading, and the differences by measure; nothing if there are none."""
-        rows: list[Row] = [(f"difference ({CONFIDENCE} %)", *(f"to {name}" for name in self.differences))]
+        """A heading, and the differences by measure; empty if there are none."""
+        rows: list[Row] = [(f"difference ({CONFIDENCE} %)", *(f"from {name}" for name in self.differences))]
         found = ((one, [own.get(one.key) for own in self.differences.values()]) for one in self.measures)
         rows += [(one, *(apart.show(one) if apart else "-" for apart in row)) for one, row in found if any(row)]
         return rows if len(rows) > 1 else []
@@ -214,7 +214,7 @@ class Summary:
 def save_results(
     path: Path, results: Sequence[Result], summary: Summary, *, n_listed: int, settings: dict[str, Any]
 ) -> None:
-    """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
+    """Write ``settings``, averages and utterances as JSON; rates are fractions of 1, missing values are null."""
     absent = dict.fromkeys([*MEASURES, "work"])
     rows = []
     for result in results:
@@ -230,17 +230,17 @@ def save_results(
 
 
 def read_journal(path: Path) -> dict[str, Result]:
-    """The latest result of each utterance by its name, of earlier runs, if there were any."""
+    """Return each utterance's latest result from earlier runs, by name."""
     results: dict[str, Result] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-        with suppress(ValueError):  # a line that a kill has cut short
+        with suppress(ValueError):  # a line truncated by a kill
             values = json.loads(line)
             results[values["name"]] = Result(**values | {"beside": [Result(**one) for one in values["beside"]]})
     return results
 
 
 def add_to_journal(path: Path, result: Result) -> None:
-    """Append a result; after a line that a kill has cut short it begins a new one."""
+    """Append a result on a new line, even after a line truncated by a kill."""
     with writing(path), path.open("a", encoding="utf-8") as file:
         file.write(f"\n{json.dumps(asdict(result))}")
 
@@ -248,7 +248,7 @@ def add_to_journal(path: Path, result: Result) -> None:
 def save_page(
     folder: Path, results: Sequence[Result], summary: Summary, *, n_listed: int, title: str, facts: Mapping[str, Any]
 ) -> None:
-    """Write an HTML page that refers to the sounds and plots beside it."""
+    """Write an HTML page that links to the sounds and plots next to it."""
     anchors = {result.name: Link(result.name, f"u{number}") for number, result in enumerate(results)}
     main = [one for one in summary.measures if one.is_main]
     files = ({kind: path for kind, path in one.files(folder).items() if path.is_file()} for one in results)
@@ -269,7 +269,7 @@ def save_page(
 
 
 def compared(text: str, reference: str | None) -> list[tuple[str, bool]]:
-    """A transcript in pieces, and whether each differs from the reference, if there is one."""
+    """Split a transcript into pieces, and return whether each differs from the reference, if there is one."""
     words = text.split()
     matcher = difflib.SequenceMatcher(None, words if reference is None else reference.split(), words, autojunk=False)
     pieces = [(" ".join(words[start:end]), kind != "equal") for kind, _, _, start, end in matcher.get_opcodes()]

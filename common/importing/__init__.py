@@ -1,1 +1,1 @@
-"""Recordings as people have them become a corpus: any sound file and transcripts of many forms, wherever they lie."""
+"""Import recordings into a corpus: audio files of any format, and transcripts in many formats and layouts."""

@@ -1,4 +1,4 @@
-"""Check the recordings of a corpus for what training refuses, and name the import command."""
+"""Check a corpus for recordings that training refuses, and suggest the import command."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from common.importing.options import LONGEST_CLIP, import_command
 
 
 def long_clips(lengths: Mapping[str, float]) -> str:
-    """A line that names the longest of the clips that are too long, by their lengths (s); "" if none is."""
+    """Return a line that names the longest of the clips that are too long, or ""; ``lengths`` are in s."""
     longest = sorted((name for name in lengths if lengths[name] > LONGEST_CLIP), key=lambda name: -lengths[name])
     named = ", ".join(f"{name} ({lengths[name]:.0f} s)" for name in longest[:3])
     more = f" and {len(longest) - 3} more" if len(longest) > 3 else ""
@@ -20,7 +20,7 @@ def long_clips(lengths: Mapping[str, float]) -> str:
 
 
 def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, float]:
-    """The lengths (s) of recordings, which InputError refuses unless all are mono WAV or FLAC of one sampling rate."""
+    """Return recordings' lengths (s); raises InputError unless all are mono WAV or FLAC at one sampling rate."""
     rates: dict[int, str] = {}
     counts: Counter[int] = Counter()
     lengths = {}
@@ -30,7 +30,7 @@ def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, fl
             with open_wav(corpus / name) as file:
                 rate, lengths[name] = file.samplerate, file.frames / file.samplerate
                 if file.format not in CONTAINERS:
-                    problem = f"{file.format} in place of WAV or FLAC"
+                    problem = f"{file.format} instead of WAV or FLAC"
                 elif file.channels != 1:
                     problem = f"{file.channels} channels, {rate} Hz"
             rates.setdefault(rate, name)

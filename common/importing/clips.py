@@ -1,4 +1,4 @@
-"""A recording becomes a clip (mono, at one sampling rate and loudness, with little silence), or is cut into several."""
+"""Convert a recording to a clip (mono, at one sampling rate and loudness, with little silence), or to several."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,18 +20,18 @@ from common.importing.options import ImportOptions
 from common.importing.subtitles import split_sentences
 
 SHORTEST = 0.3  # s of sound
-LONGEST = 1800.0  # s that are read before a recording is cut
-_FADE = 0.005  # s, where the sound is cut
+LONGEST = 1800.0  # s; longer recordings are cut without being read to the end first
+_FADE = 0.005  # s, where silence is cut off
 
 
 @dataclass(frozen=True)
 class ImportedClip:
-    """A recording, a part of a long reading, or a transcript, and what became of it: a row of import.tsv."""
+    """The outcome for a recording, a part of a long reading, or a transcript: a row of import.tsv."""
 
-    source: str = ""  # the recording, relative to the source folder, or the place of a transcript without one
-    part: str = ""  # of a reading: from and to which second, or which of the sentences that are not found
+    source: str = ""  # recording, relative to the source folder, or location of a transcript without a recording
+    part: str = ""  # of a long reading: start and end in seconds, or the number of a sentence that wasn't found
     clip: str = ""  # path in wavs/, without suffix
-    state: str = "refused"  # or "imported", or "" if it is not yet made; "cut" of a recording that became several clips
+    state: str = "refused"  # or "imported", "cut" (a recording cut into several clips), or "" (not made yet)
     reason: str = ""  # why it is refused
     size: int = 0  # bytes of the source
     modified: int = 0  # ns, of the source
@@ -44,19 +44,19 @@ class ImportedClip:
     cut_at_end: float = 0.0  # s
     gain: float = 0.0  # dB
     loudness: float = 0.0  # LUFS, of the clip
-    confidence: float = 1.0  # that the transcript is what is said, where a recording was cut
+    confidence: float = 1.0  # that the transcript matches the clip, if the recording was cut
     text: str = ""  # the transcript
 
     @property
     def is_imported(self) -> bool:
-        """Whether the clip is there."""
+        """Whether the clip was made."""
         return self.state == "imported"
 
 
 def import_clip(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> ImportedClip | None:
-    """Make the clip of a row that says its source and name; the row with what was done, or why it is refused.
+    """Make the clip that a row describes; return the row with what was done, or why the recording is refused.
 
-    None, and no clip, where it is so long that it is to be cut. Raises OutputError.
+    If the recording is so long that it must be cut, return None and make no clip. Raises OutputError.
     """
     rate = options.sampling_rate
     try:
@@ -83,7 +83,7 @@ def import_clip(row: ImportedClip, *, source: Path, target: Path, options: Impor
 
 
 def level_and_trim(wave: np.ndarray, options: ImportOptions) -> tuple[np.ndarray, dict[str, Any]]:
-    """wave (T,) float32 -> the clip's samples (T',), and fields of `ImportedClip`; raises AudioError."""
+    """Trim and level wave (T,) float32; return samples (T',) and `ImportedClip` fields; raises AudioError."""
     rate = options.sampling_rate
     sound = find_sound(wave, rate)
     if sound is None:
@@ -113,17 +113,17 @@ def level_and_trim(wave: np.ndarray, options: ImportOptions) -> tuple[np.ndarray
 
 
 def import_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
-    """Make a recording's clip, or cut it into several: their rows, as `import_clip` and `cut_recording` do."""
+    """Make a recording's clip, or cut it into several; return the rows from `import_clip` or `cut_recording`."""
     clip = import_clip(row, source=source, target=target, options=options)
     return [clip] if clip is not None else cut_recording(row, source=source, target=target, options=options)
 
 
 def cut_recording(row: ImportedClip, *, source: Path, target: Path, options: ImportOptions) -> list[ImportedClip]:
-    """Cut a recording into clips; their rows, those of what does not match, and last its own, or why it is refused."""
+    """Cut a recording into clips; return rows for them and for what doesn't match, and the recording's own row last."""
     recording = source / row.source
     try:
         blocks = decode(recording, sampling_rate=RATE).blocks
-        assert options.language is not None, "import_recordings has chosen one"
+        assert options.language is not None, "import_recordings chooses one"
         reading = align_reading(blocks, split_sentences(row.text), language=options.language)
         rows = [*_import_clips(row, reading.clips, recording=recording, target=target, options=options)]
     except OutputError:
@@ -141,7 +141,7 @@ def cut_recording(row: ImportedClip, *, source: Path, target: Path, options: Imp
 def _import_clips(
     row: ImportedClip, clips: Sequence[AlignedClip], *, recording: Path, target: Path, options: ImportOptions
 ) -> Iterator[ImportedClip]:
-    """Write the clips of a recording that are certain, each as short recordings are; their rows."""
+    """Write a recording's clips, except doubtful ones, trimmed and leveled like short recordings; yield all rows."""
     rate = options.sampling_rate
     decoded = decode(recording, sampling_rate=rate)
     wave = np.concatenate([np.zeros(0, np.float32), *decoded.blocks])
@@ -158,7 +158,7 @@ def _import_clips(
             text=clip.text,
         )
         if clip.confidence < cutting.CONFIDENT:
-            yield replace(made, state="refused", reason=f"may not say: {clip.text}")
+            yield replace(made, state="refused", reason=f"may not match the text: {clip.text}")
             continue
         try:
             trimmed, facts = level_and_trim(wave[round(clip.start_s * rate) : round(clip.end_s * rate)], options)

@@ -9,17 +9,17 @@ from statistics import correlation
 from common.data.filelist import WORD
 from common.importing.recordings import RecordingIndex
 
-OTHER = "-"  # a column without meaning here
-_TRIED = 1000  # rows
+OTHER = "-"  # an unused column
+_TRIED = 1000  # rows to examine
 _NUMBER = re.compile(r"[\d\s.,:+-]+(s|sec|ms|hz|khz)?", re.IGNORECASE)  # a length, a time, a rate
-_IPA = re.compile("[ˈˌːɪʊʌɑɒɜɚɹɾʔɡəɛɔʃʒ]")  # at least a tenth of phones
-_ALIKE = 0.5  # of the words of two texts that say the same
-_LONGER = 3  # times as long as titles, names and remarks are texts
-_FEW = 10  # rows: in a table that small, each speaker may be there once
+_IPA = re.compile("[ˈˌːɪʊʌɑɒɜɚɹɾʔɡəɛɔʃʒ]")  # make up at least a tenth of a column of phones
+_ALIKE = 0.5  # minimum share of words that two versions of a text have in common
+_LONGER = 3  # texts are more than this many times as long as titles, names and remarks
+_FEW = 10  # rows; in a table this small, each speaker may occur only once
 
 
 def guess_columns(rows: Sequence[Sequence[str]], index: RecordingIndex, *, separator: str) -> list[str]:
-    """The names of a table's columns: path, text, normalized_text, speaker or `OTHER`; [] where none are recordings."""
+    """Return a table's column names: path, text, normalized_text, speaker or `OTHER`; [] if none has recordings."""
     rows = rows[:_TRIED]
     width = max(map(len, rows), default=0)
     hits = [sum(index.knows(row[place]) for row in rows if place < len(row)) for place in range(width)]
@@ -27,7 +27,7 @@ def guess_columns(rows: Sequence[Sequence[str]], index: RecordingIndex, *, separ
         return []
     path = hits.index(max(hits))
     rows = [row for row in rows if path < len(row) and index.knows(row[path])]
-    if separator in ",;":  # commas may be those of a text
+    if separator in ",;":  # commas may be part of a text
         width = min(map(len, rows))
         width = next((n for n in range(path + 2, width) if all(row[n].startswith(" ") for row in rows)), width)
     columns = {n: [row[n].strip() if n < len(row) else "" for row in rows] for n in range(width)}
@@ -37,7 +37,7 @@ def guess_columns(rows: Sequence[Sequence[str]], index: RecordingIndex, *, separ
         return []
     speakers = [n for n in columns if _are_speakers(columns, n, paths)]
     others = [n for n in texts if n not in speakers]
-    if not others:  # a few sentences, read by several
+    if not others:  # a few sentences, each read by several speakers
         unnamed = [n for n in texts if not all(map(str.__contains__, paths, columns[n]))]
         others = [max(unnamed or texts, key=lambda n: len("".join(columns[n])))]
     sizes = {n: len("".join(columns[n])) for n in others}
@@ -54,7 +54,7 @@ def guess_columns(rows: Sequence[Sequence[str]], index: RecordingIndex, *, separ
 
 
 def _are_speakers(columns: Mapping[int, Sequence[str]], place: int, paths: Sequence[str]) -> bool:
-    """Whether values repeat, are folders of the ``paths``, or are words beside sentences in a small table."""
+    """Whether values repeat, are folders in ``paths``, or, in a small table, are single words next to sentences."""
     values = columns[place]
     if not all(values) or any(_NUMBER.fullmatch(one) and not one.isdigit() for one in values):
         return False
@@ -66,7 +66,7 @@ def _are_speakers(columns: Mapping[int, Sequence[str]], place: int, paths: Seque
 
 
 def _are_lengths(values: Sequence[str], texts: Sequence[str], *, after: bool) -> bool:
-    """Whether numbers grow with the text, as seconds do; in a small table, whether they come ``after`` it."""
+    """Whether numbers grow with the text, as durations do; in a small table, whether they come ``after`` it."""
     if not all(map(str.isdecimal, values)) or len({*values}) < 2:
         return False
     numbers, sizes = [float(one) for one in values], [float(len(one)) for one in texts]
@@ -76,7 +76,7 @@ def _are_lengths(values: Sequence[str], texts: Sequence[str], *, after: bool) ->
 
 
 def _say_the_same(texts: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether two columns have most words in common, where both are filled."""
+    """Whether two columns share most words, in rows where both are filled."""
     pairs = [[Counter(WORD.findall(text.lower())) for text in pair] for pair in zip(texts, others) if all(pair)]
     shorter = sum(min(one.total(), other.total()) for one, other in pairs)
     return sum((one & other).total() for one, other in pairs) >= _ALIKE * max(shorter, 1)

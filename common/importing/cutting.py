@@ -1,4 +1,4 @@
-"""Cut a long reading and its text into clips of 2 to 12 s, in pauses, and list the sentences that are not found."""
+"""Cut a long reading and its text into clips of 2 to 12 s at pauses, and list the sentences that aren't found."""
 
 import difflib
 import itertools
@@ -15,35 +15,35 @@ from common.importing.reading import AlignedSentence, AlignedWord, align
 from common.text.cleaners import get_cleaner
 
 SHORTEST, LONGEST = 2.0, 12.0  # s, of a clip
-CONFIDENT = 0.5  # what is less is not to be trained on
-_EDGE = 0.25  # s of a pause, at most, that belong to a clip
-_NEAR = 0.4  # s around where a sentence ends, in which its pause is looked for
+CONFIDENT = 0.5  # below this, a clip isn't used for training
+_EDGE = 0.25  # s; a clip includes at most this much of a pause
+_NEAR = 0.4  # s around a sentence's end in which to search for its pause
 _LEAST_PAUSE = 3  # frames
-_INNER_PAUSE = 0.15  # s, of a pause within a sentence at which it may be cut
-_PRECISION = 0.16  # s, of a word's beginning
-_LEAST_SOUND = 0.3  # s; less sound than that between two sentences is no speech
+_INNER_PAUSE = 0.15  # s; a sentence may be cut at pauses longer than this
+_PRECISION = 0.16  # s, of the start of a word
+_LEAST_SOUND = 0.3  # s; less sound than this between two sentences isn't speech
 
 
 @dataclass(frozen=True)
 class AlignedClip:
-    """A stretch of the reading and what is said in it."""
+    """A part of the reading and its text."""
 
     start_s: float
     end_s: float
     text: str
-    confidence: float  # 0 to 1, that of its worst piece
+    confidence: float  # 0 to 1, the minimum over its pieces
 
 
 @dataclass(frozen=True)
 class AlignedReading:
-    """The clips of a long reading, and the sentences that are not found in it."""
+    """The clips of a long reading, and the sentences that weren't found in it."""
 
     clips: tuple[AlignedClip, ...]
-    odd_lengths: tuple[AlignedClip, ...]  # that are found, but too short or too long for a clip
+    odd_lengths: tuple[AlignedClip, ...]  # found, but too short or too long for a clip
     unmatched_text: tuple[str, ...]
 
 
-Pause = tuple[float, float]  # s; of no length where there is none
+Pause = tuple[float, float]  # start and end in s, equal if there is no pause
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class _Piece:
 
 
 def align_reading(blocks: Iterable[np.ndarray], sentences: Sequence[str], *, language: str = "en-us") -> AlignedReading:
-    """Cut a reading, mono sound at `common.importing.frames.RATE` in blocks (T,), into clips with their text.
+    """Cut a reading, blocks (T,) of mono audio at `common.importing.frames.RATE`, into clips with their text.
 
-    Time and memory grow linearly. Raises InputError.
+    Time and memory grow linearly with its length. Raises InputError.
     """
     if not sentences:
         raise InputError("the text has no sentences")
@@ -82,7 +82,7 @@ class _Pauses:
     """The pauses of a reading, in seconds."""
 
     def __init__(self, quiet: np.ndarray) -> None:
-        """``quiet`` (F,) as of `quiet_frames`; before and after the recording it is quiet too."""
+        """``quiet`` (F,) comes from `quiet_frames`; before and after the recording counts as quiet, too."""
         padded = np.pad(quiet, 1, constant_values=True)
         edges = np.flatnonzero(np.diff(np.pad(padded, 1).astype(np.int8)))
         starts, ends = (edges[::2] - 1) / FRAME_RATE, (edges[1::2] - 1) / FRAME_RATE
@@ -92,7 +92,7 @@ class _Pauses:
         self._sound = np.concatenate([[0], np.cumsum(~quiet)]) / FRAME_RATE
 
     def near(self, start: float, end: float) -> Pause:
-        """The best pause for a cut about [start, end]: a long one, and no farther than it is longer than others."""
+        """Return the pause for a cut near [start, end] that has the greatest length minus distance, both in s."""
         distance = np.maximum(np.maximum(self.starts - end, start - self.ends), 0)
         score = np.where(distance <= _NEAR, self.ends - self.starts - distance, -np.inf)
         best = int(np.argmax(score))
@@ -101,18 +101,18 @@ class _Pauses:
         return float(self.starts[best]), float(self.ends[best])
 
     def within(self, time: float) -> Pause | None:
-        """The pause that ends about where a word begins, long enough to cut a sentence there."""
+        """Return the pause that ends when a word begins, if it is long enough to cut a sentence there."""
         fits = (abs(self.ends - time) < _PRECISION) & (self.ends - self.starts > _INNER_PAUSE)
         return next(((float(self.starts[at]), float(self.ends[at])) for at in np.flatnonzero(fits)), None)
 
     def sound(self, start: float, end: float) -> float:
-        """Seconds of sound in [start, end]."""
+        """Return the seconds of sound in [start, end]."""
         first, last = np.clip([round(start * FRAME_RATE), round(end * FRAME_RATE)], 0, len(self._sound) - 1)
         return float(self._sound[last] - self._sound[first])
 
 
 def _find_runs(matches: Sequence[AlignedSentence], sentences: Sequence[str], pauses: _Pauses) -> Iterator[list[_Piece]]:
-    """Pieces with nothing but a pause between them, all of them certain or all of them not."""
+    """Yield runs of pieces that have only pauses between them and are either all confident or all doubtful."""
     run: list[_Piece] = []
     before = pauses.near(matches[0].start_s, matches[0].start_s) if matches else (0.0, 0.0)
     for match, following in itertools.zip_longest(matches, matches[1:]):
@@ -130,7 +130,7 @@ def _find_runs(matches: Sequence[AlignedSentence], sentences: Sequence[str], pau
 
 
 def _cut_sentence(match: AlignedSentence, text: str, before: Pause, after: Pause, pauses: _Pauses) -> Iterator[_Piece]:
-    """A sentence in parts between its pauses, as certain as its worst word, or one too long for a clip as theirs."""
+    """Yield a sentence's parts between pauses; all have its lowest confidence, or their own if it exceeds a clip."""
     start, word = 0, 0
     confidences = [one.confidence for one in match.words]
     if match.end_s - match.start_s <= LONGEST:
@@ -144,7 +144,7 @@ def _cut_sentence(match: AlignedSentence, text: str, before: Pause, after: Pause
 
 
 def _word_starts(text: str, spoken: Sequence[AlignedWord]) -> Iterator[tuple[int, int]]:
-    """Where each word of the text begins that is also said, beside another such word: offset in text, number."""
+    """Yield the offset and the spoken word's number for each word of the text that is said along with a neighbor."""
     tokens = [found for found in re.finditer(r"\S+", text) if re.search(r"\w", found[0])]
     written = [re.sub(r"\W", "", token[0]).lower() for token in tokens]
     groups = [[re.sub(r"\W", "", word).lower() for word in group.label.split()] for group in spoken]
@@ -158,7 +158,7 @@ def _word_starts(text: str, spoken: Sequence[AlignedWord]) -> Iterator[tuple[int
 
 
 def _join_pieces(run: Sequence[_Piece]) -> list[AlignedClip]:
-    """The cheapest way to make clips of pieces: of a sentence each, several short ones, or a part of a long one."""
+    """Return the cheapest way to make clips of pieces: single sentences, several short ones, or part of a long one."""
     best: list[tuple[float, list[AlignedClip]]] = [(0.0, [])]
     for end in range(1, len(run) + 1):
         ways = [(math.inf, best[-1][1])]
@@ -180,12 +180,12 @@ def _make_clip(pieces: Sequence[_Piece]) -> AlignedClip:
 
 
 def _cost_of(clip: AlignedClip, pieces: Sequence[_Piece], *, is_last: bool) -> float:
-    """How unlike a sentence between two pauses a clip is."""
+    """Return how much a clip differs from a single sentence between two pauses."""
     seconds, last = clip.end_s - clip.start_s, pieces[-1]
-    cost = 1.0 * sum(piece.ends_sentence for piece in pieces[:-1])  # sentences that are joined
+    cost = 1.0 * sum(piece.ends_sentence for piece in pieces[:-1])  # joined sentences
     cost += 10 * (seconds < SHORTEST) + 10 * (seconds > LONGEST) * (1 + seconds - LONGEST)
     if not last.ends_sentence:
         cost += 2.0 if last.text[-1:] in ".!?;:" else 2.5 if last.text[-1:] == "," else 3.5
     if not is_last and last.after[0] == last.after[1]:
-        cost += 20  # no pause to cut in
+        cost += 20  # no pause to cut at
     return cost

@@ -1,8 +1,8 @@
-"""Where each sentence of a text lies in one long recording of it, without a trained model.
+"""Find each sentence of a text in one long recording of it, without a trained model.
 
-eSpeak NG speaks the text, and dynamic time warping in a band finds the same sounds in the reading. Between two
-sentences a path may stay, and jump to any sentence nearby. A first path shows how fast the reader is and, by linear
-regression, how eSpeak's sounds are in that voice. Source: aeneas (Pettarin, 2015); Sakoe & Chiba (1978).
+eSpeak NG speaks the text, and banded dynamic time warping finds the same sounds in the reading. Between two sentences,
+a path may wait, or jump to any sentence nearby. A first path shows how fast the reader speaks; linear regression along
+it maps eSpeak's sounds to the reader's. Source: aeneas (Pettarin, 2015); Sakoe & Chiba (1978).
 """
 
 import itertools
@@ -17,34 +17,34 @@ import numpy as np
 from common.importing.frames import FRAME_RATE, cepstra, log_mels, quiet_frames, speech_frames, subtract_mean
 from common.text.espeak import EspeakSpeech, Speaker
 
-_STEP = 5  # frames in a step of the path
+_STEP = 5  # frames per step of the path
 _STEP_RATE = FRAME_RATE / _STEP  # Hz
-_MOSTLY = 0.7  # of the frames of a step that is quiet
-_FLOOR = -4.0  # nepers below a channel's mean in speech; what is quieter is alike
-_BAND = round(300 * _STEP_RATE)  # columns to either side of the diagonal
-_COHORT = 300  # columns drawn at random, to normalize distances
+_MOSTLY = 0.7  # a step is quiet if more than this share of its frames is
+_FLOOR = -4.0  # nepers relative to a channel's mean in speech; all quieter values count as equal
+_BAND = round(300 * _STEP_RATE)  # columns on either side of the diagonal
+_COHORT = 300  # random columns, to normalize distances
 
 # Costs of one step, in standard deviations of the distance to a random sound, whose mean is 0 (see _Costs).
 _PAUSE = -3.0  # a quiet step between two words
 _QUIET_SOUND = 0.5  # a quiet step elsewhere
-_UNEVEN = 0.6  # to stay at a column, or to pass one over
+_UNEVEN = 0.6  # staying at a column, or skipping one
 _JUMP = 3  # code of a jump
 _BLOCK = 64  # steps
-_PRIOR = 200.0  # steps that the regression's prior counts as
-_LIKENESS = 0.5  # the prior's weight of each feature of eSpeak's for the same one of the reader's
-_ROUNDS = 2  # of learning how the reader sounds
+_PRIOR = 200.0  # weight of the regression's prior, in steps
+_LIKENESS = 0.5  # the prior's coefficient from each of eSpeak's features to the same one of the reader's
+_ROUNDS = 2  # rounds of adapting to the reader's sound
 _WORDS_PER_MINUTE = 150
-_PACES = (0.55, 2.5)  # that eSpeak NG is asked for
+_PACES = (0.55, 2.5)  # minimum and maximum to request from eSpeak NG
 _SAME_PACE = 0.1
-_WINDOW = 15  # steps whose mean cost says how well the words in it fit
-_DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost that has confidence 1/2; of a logistic function
+_WINDOW = 15  # steps whose mean cost shows how well the words in them match
+_DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost with confidence 1/2; steepness of the logistic function
 
 
 class _Weights(NamedTuple):
-    """Costs of a path where it does not follow the text, in standard deviations (see above)."""
+    """Costs of a path where it doesn't follow the text, in standard deviations (see above)."""
 
-    unmatched: float  # a step between two sentences that is not quiet
-    jump: float  # to go on at another sentence than the next
+    unmatched: float  # a step between two sentences that isn't quiet
+    jump: float  # continuing at a sentence other than the next
 
 
 _FIRST = _Weights(unmatched=-0.4, jump=15.0)
@@ -53,18 +53,18 @@ _LATER = _Weights(unmatched=-1.2, jump=6.0)
 
 @dataclass(frozen=True)
 class AlignedWord:
-    """A word in the reading, or several that eSpeak NG says together."""
+    """A word in the reading, or several that eSpeak NG pronounces as one."""
 
-    label: str  # as eSpeak NG says it
+    label: str  # as eSpeak NG reports it
     start_s: float
-    confidence: float  # 0 to 1, that it is said there, with what is around it
+    confidence: float  # 0 to 1, that it is said there, together with its context
 
 
 @dataclass(frozen=True)
 class AlignedSentence:
-    """A sentence of the text, where it was found in the reading."""
+    """A sentence of the text and where it was found in the reading."""
 
-    sentence: int  # place in the text
+    sentence: int  # index in the text
     words: tuple[AlignedWord, ...]
     end_s: float
 
@@ -74,13 +74,13 @@ class AlignedSentence:
 
     @property
     def confidence(self) -> float:
-        """How well the sentence fits as a whole."""
+        """How well the whole sentence matches, 0 to 1."""
         return fmean(word.confidence for word in self.words)
 
 
 @dataclass(frozen=True)
 class _ReadingSteps:
-    """Features of the recording, a row for each step of 0.1 s."""
+    """Features of the recording, one row per step of 0.1 s."""
 
     features: np.ndarray  # (T, d)
     quiet: np.ndarray  # (T,) bool
@@ -88,27 +88,27 @@ class _ReadingSteps:
 
 @dataclass(frozen=True)
 class _TextColumns:
-    """Features of the text as eSpeak NG speaks it, a column for each 0.1 s, and silent ones for pauses."""
+    """Features of the text as spoken by eSpeak NG, one column per 0.1 s, and silent columns for pauses."""
 
     features: np.ndarray  # (J, d)
-    sentence: np.ndarray  # (J,) of the column; between two sentences -1
-    word: np.ndarray  # (J,) of the column; of one without sound the word that follows
+    sentence: np.ndarray  # (J,) index of the column's sentence; -1 between two sentences
+    word: np.ndarray  # (J,) index of the column's word; for a silent column, that of the next word
     between: np.ndarray  # (J,) bool: no sound
 
     @property
     def is_gap(self) -> np.ndarray:
-        """The columns between two sentences, before the first and after the last one (J,) bool."""
+        """The columns before, between and after sentences, (J,) bool."""
         return self.sentence < 0
 
 
 def _mean_over_steps(frames: np.ndarray) -> np.ndarray:
-    """(F, d) at `FRAME_RATE` -> means of `_STEP` of them (T, d)."""
+    """Average every `_STEP` frames: (F, d) at `FRAME_RATE` -> (T, d)."""
     n_steps = len(frames) // _STEP
     return frames[: n_steps * _STEP].reshape(n_steps, _STEP, -1).mean(axis=1)
 
 
 def _text_columns(spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray]) -> _TextColumns:
-    """The columns of sentences; ``features`` are the frames (F, d) of each."""
+    """Make the columns of sentences from their ``features``, frames (F, d) for each."""
     silent = np.full(features[0].shape[1], np.nan)
     columns = [(silent, -1, 0)]  # features, sentence, word
     for number, (speech, frames) in enumerate(zip(spoken, features)):
@@ -126,13 +126,13 @@ def _text_columns(spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray]
 
 
 class _Costs:
-    """Costs of each step of the recording at each column of the text, without those of an uneven pace.
+    """Costs of each step of the recording at each column of the text, excluding the costs of an uneven pace.
 
-    A cost is the squared distance of features, standardized by those to random columns: negative where both are alike.
+    A cost is a squared feature distance, standardized by the distances to random columns: negative for similar sounds.
     """
 
     def __init__(self, sound: _ReadingSteps, text: _TextColumns, weights: _Weights) -> None:
-        """Measure the distance of each step to columns drawn at random."""
+        """Measure each step's distance to random columns."""
         sounding = text.features[~text.between]
         others = sounding[np.random.default_rng(0).integers(len(sounding), size=_COHORT)]
         distances = np.square(others).sum(axis=1) - 2 * sound.features @ others.T
@@ -144,7 +144,7 @@ class _Costs:
         self._word_costs = np.where(sound.quiet, _PAUSE, -weights.unmatched).astype(np.float32)
 
     def block(self, steps: slice, columns: slice) -> np.ndarray:
-        """The costs (steps, columns) float32 of a part of the matrix."""
+        """Return the costs (steps, columns) float32 of a part of the matrix."""
         table = self._squares[columns] - 2 * self._x[steps] @ self._y[columns].T
         table = (table - self._mean[steps, None]) / self._spread
         table[self._quiet[steps]] = _QUIET_SOUND
@@ -153,17 +153,17 @@ class _Costs:
         return table
 
     def on_path(self, path: np.ndarray, text: _TextColumns) -> np.ndarray:
-        """The cost of each step of a path, with those of an uneven pace (T,)."""
+        """Return the cost of each step of a path (T,), including the costs of an uneven pace."""
         blocks = [self.block(slice(step, step + 1), slice(column, column + 1)) for step, column in enumerate(path)]
         uneven = ~text.between[path] & (np.diff(path, prepend=-1) != 1)
         return np.concatenate(blocks)[:, 0] + _UNEVEN * uneven
 
 
 def _find_path(costs: _Costs, text: _TextColumns, *, n_steps: int, jump: float) -> np.ndarray:
-    """The cheapest path: the column of each step (T,)."""
+    """Return the cheapest path: the column of each step (T,)."""
     n_columns = len(text.features)
     width = min(2 * _BAND, n_columns)
-    starts = np.clip(np.arange(n_steps) * n_columns // n_steps - _BAND, 0, n_columns - width)  # about the diagonal
+    starts = np.clip(np.arange(n_steps) * n_columns // n_steps - _BAND, 0, n_columns - width)  # around the diagonal
     is_gap = text.is_gap
     staying = np.where(text.between, 0, _UNEVEN).astype(np.float32)
     codes = np.zeros((n_steps, width), np.uint8)
@@ -197,9 +197,9 @@ def _advance(
     codes: np.ndarray,
     sources: np.ndarray,
 ) -> None:
-    """Extend the cheapest paths by the steps of a block: ``totals`` are updated, ``codes`` and ``sources`` filled.
+    """Extend the cheapest paths by the steps of a block: update ``totals``, fill in ``codes`` and ``sources``.
 
-    A code says how many columns before the last one was, or that it is a jump from the step's source.
+    A code is the number of columns since the previous step, or marks a jump from the step's source.
     """
     width = codes.shape[1]
     for step in range(len(block)):
@@ -215,7 +215,7 @@ def _advance(
             codes[step, column - low] = code
             if is_gap[column] and (source < 0 or totals[column + 2] < totals[source + 2]):
                 source = column
-        totals[low : low + 2] = np.inf  # what has left the band
+        totals[low : low + 2] = np.inf  # columns that have left the band
         sources[step] = source
         if source >= 0:
             least = totals[source + 2] + jump
@@ -226,7 +226,7 @@ def _advance(
 
 
 def _adapt_to_reader(sound: _ReadingSteps, text: _TextColumns, path: np.ndarray) -> tuple[_ReadingSteps, _TextColumns]:
-    """Map eSpeak's features to the reader's by ridge regression over a path, and whiten both by its errors."""
+    """Map eSpeak's features to the reader's by ridge regression along a path, and whiten both with its residuals."""
     matched = ~text.between[path] & ~sound.quiet
     given = np.pad(text.features, ((0, 0), (0, 1)), constant_values=1.0)
     x, y = sound.features[matched], given[path[matched]]
@@ -242,11 +242,11 @@ def _adapt_to_reader(sound: _ReadingSteps, text: _TextColumns, path: np.ndarray)
 
 
 def align(mels: np.ndarray, sentences: Sequence[str], *, language: str) -> list[AlignedSentence]:
-    """Find the sentences in a reading's `log_mels` (F, 40), in the order of the reading; raises InputError."""
+    """Find the sentences in a reading's `log_mels` (F, 40) and return them in order; raises InputError."""
     lengths = [Speaker(language).speak(sentence).duration_s for sentence in sentences]
     pace = float(np.clip(sum(lengths) * FRAME_RATE / (~quiet_frames(mels)).sum(), *_PACES))
     first = _FirstPath(mels, sentences, language, pace)
-    if abs(pace - 1) > _SAME_PACE:  # or much of the text or of the recording is missing
+    if abs(pace - 1) > _SAME_PACE:  # or else much of the text or recording is missing
         first = min(first, _FirstPath(mels, sentences, language, 1.0), key=lambda one: one.cost)
     if abs(first.measured_pace / first.pace - 1) > _SAME_PACE:
         first = _FirstPath(mels, sentences, language, float(np.clip(first.measured_pace, *_PACES)))
@@ -259,10 +259,10 @@ def align(mels: np.ndarray, sentences: Sequence[str], *, language: str) -> list[
 
 
 class _FirstPath:
-    """The path that is found before the reader's voice is known, with the text spoken at some pace."""
+    """The path found before the reader's voice is known, with the text spoken at a given pace."""
 
     def __init__(self, mels: np.ndarray, sentences: Sequence[str], language: str, pace: float) -> None:
-        """``pace`` is how many times as fast as usual eSpeak NG speaks."""
+        """``pace`` is eSpeak NG's speed relative to its usual speed."""
         speaker = Speaker(language, words_per_minute=round(_WORDS_PER_MINUTE * pace))
         self.pace = pace
         self.spoken = [speaker.speak(sentence) for sentence in sentences]
@@ -273,7 +273,7 @@ class _FirstPath:
         self.measured_pace = pace * self._relative_pace()
 
     def _relative_pace(self) -> float:
-        """How many times as fast most sentences are read as eSpeak NG said them."""
+        """Return the median over sentences of the reader's speed relative to eSpeak NG's."""
         sentences, between = self.text.sentence + 1, self.text.between
         n_columns = np.bincount(sentences[~between], minlength=len(self.spoken) + 1)
         sounding = ~between[self.path] & ~self.sound.quiet
@@ -283,7 +283,7 @@ class _FirstPath:
 
 
 def _prepare_features(mels: np.ndarray, spoken: Sequence[EspeakSpeech]) -> tuple[_ReadingSteps, _TextColumns]:
-    """Features of the reading and of what eSpeak NG says, as alike as level, microphone and noise can be made."""
+    """Compute features of the reading and of eSpeak NG's speech, compensating for level, microphone and noise."""
     said = [log_mels([speech.wave]) for speech in spoken]
     centered, centered_text = subtract_mean(mels), subtract_mean(np.concatenate(said))
     noise = np.maximum(np.percentile(centered, 5, axis=0), _FLOOR)
@@ -300,7 +300,7 @@ def _prepare_features(mels: np.ndarray, spoken: Sequence[EspeakSpeech]) -> tuple
 def _find_sentences(
     path: np.ndarray, text: _TextColumns, costs: np.ndarray, spoken: Sequence[EspeakSpeech]
 ) -> list[AlignedSentence]:
-    """The sentences on a path in its order; one that is there twice is taken where it fits better."""
+    """Return the sentences on a path in order; if a sentence occurs twice, use the better match."""
     sentences, between = text.sentence[path], text.between[path]
     best: dict[int, AlignedSentence] = {}
     edges = [0, *(np.flatnonzero(np.diff(sentences)) + 1), len(path)]
@@ -323,7 +323,7 @@ def _find_sentences(
 
 
 def _confidences(costs: np.ndarray) -> np.ndarray:
-    """How sure it is that the sounds of each step of a sentence match, by the steps around it: (T,) 0 to 1."""
+    """Return how confident it is that each step of a sentence matches, from the steps around it: (T,), 0 to 1."""
     n_averaged = min(_WINDOW, len(costs))
     means = np.convolve(costs, np.full(n_averaged, 1 / n_averaged), mode="valid")
     around = means[np.clip(np.arange(len(costs)) - n_averaged // 2, 0, len(means) - 1)]

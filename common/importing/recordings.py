@@ -12,14 +12,14 @@ from unidecode import unidecode
 
 from common.importing.options import SUFFIXES
 
-_MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two of them; the first is taken
+_MICROPHONE = re.compile(r"_mic\d$")  # VCTK's clips have two; the first one is used
 
 
 def files_below(source: Path) -> tuple[list[PurePosixPath], dict[str, str]]:
-    """All files below a folder but hidden ones, relative to it, and why others cannot be read."""
+    """Return all files below a folder except hidden ones, relative to it, and why others can't be read."""
     names: list[PurePosixPath] = []
     errors: list[OSError] = []
-    seen = {*source.resolve().parents}  # links may lead upwards or in circles
+    seen = {*source.resolve().parents}  # links may lead upwards or form cycles
     for folder, folders, files in os.walk(source, onerror=errors.append, followlinks=True):
         real, inner = Path(os.path.realpath(folder)), PurePosixPath(Path(folder).relative_to(source).as_posix())
         if real in seen:
@@ -29,18 +29,18 @@ def files_below(source: Path) -> tuple[list[PurePosixPath], dict[str, str]]:
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__MACOSX")))
         names += [inner / name for name in files if name[0] != "." and Path(folder, name).is_file()]
     bad = [f"{str(name)!a}" for name in names if not str(name).isprintable()]
-    left = dict.fromkeys(bad, "a name of other than printable UTF-8 characters; rename the file")
+    left = dict.fromkeys(bad, "the name has unprintable or non-UTF-8 characters; rename the file")
     left |= {f"{error.filename!a}": f"cannot be read ({error.strerror})" for error in errors}
     return sorted(name for name in names if str(name).isprintable()), left
 
 
 def without_suffix(path: PurePosixPath) -> PurePosixPath:
-    """``anna/a.wav`` -> ``anna/a``; a name such as ``No.5`` that has no suffix of sound is left alone."""
+    """Remove an audio suffix: ``anna/a.wav`` -> ``anna/a``; a name without one, such as ``No.5``, is unchanged."""
     return path.with_suffix("") if path.suffix.lower() in SUFFIXES else path
 
 
 class RecordingIndex:
-    """Finds recordings by names with or without suffix and folders."""
+    """Finds recordings by name, with or without suffix and folders."""
 
     def __init__(self, files: Sequence[PurePosixPath]) -> None:
         found = [one for one in files if one.suffix.lower() in SUFFIXES]
@@ -51,13 +51,13 @@ class RecordingIndex:
         for one in self.recordings:
             clip = _clip_of(one)
             if (used := by_clip.setdefault(clip, one)) is not one:
-                self.reasons[one] = f"{used} has the same name and is taken"
+                self.reasons[one] = f"{used} has the same name and is used instead"
                 continue
             for start in range(len(clip.parts)):
                 self._by_name["/".join(clip.parts[start:])].append(one)
 
     def find(self, name: str, *, near: PurePosixPath | None = None) -> tuple[PurePosixPath | None, str]:
-        """The recording of that name, of several that ``near`` a folder, or None and why there is none."""
+        """Return the recording of that name, the one ``near`` a folder if there are several, or None and the reason."""
         parts = _parts_of(name)
         for start in range(len(parts)):
             found = self._by_name.get("/".join(parts[start:]), [])
@@ -68,10 +68,10 @@ class RecordingIndex:
                 return (exact or found)[0], ""
             if found:
                 return None, f"{len(found)} recordings are called {name}: {found[0]}, {found[1]}"
-        return None, f"no recording {name}" if parts else "names no recording, or has no text"
+        return None, f"no recording called {name}" if parts else "names no recording, or has no text"
 
     def knows(self, name: str) -> bool:
-        """Whether one recording or several have that name."""
+        """Whether any recording has that name."""
         parts = _parts_of(name)
         return any("/".join(parts[start:]) in self._by_name for start in range(len(parts)))
 
@@ -82,21 +82,21 @@ class RecordingIndex:
 
 
 def _parts_of(name: str) -> list[str]:
-    """The folders and the name in what a transcript calls a recording."""
+    """Split the name of a recording in a transcript into folders and file name."""
     path = _clip_of(PurePosixPath(name.strip().replace("\\", "/")))
     return [part for part in path.parts if part not in (".", "..", "/")]
 
 
 def _clip_of(path: PurePosixPath) -> PurePosixPath:
-    """The path without suffix and microphone, its accents composed: macOS takes them apart in names of files."""
+    """Return a path without suffix and microphone, with composed accents: macOS decomposes them in file names."""
     path = PurePosixPath(unicodedata.normalize("NFC", str(without_suffix(path))))
     return path.with_name(_MICROPHONE.sub("", path.name)) if path.name else path
 
 
 def speakers_of(recordings: Sequence[PurePosixPath], said: Sequence[str | None], how: str) -> list[str | None]:
-    """The safe name of each recording's speaker; None for all where there is only one.
+    """Return a safe name for each recording's speaker; None for all if there is only one.
 
-    ``how`` is "folders", "none", or "auto": what transcripts ``said``, else the folder that a name begins with.
+    ``how`` is "folders", "none", or "auto": as the transcripts ``said``, else the folder that a file name starts with.
     """
     names = list(said)
     if how == "none":
@@ -110,7 +110,7 @@ def speakers_of(recordings: Sequence[PurePosixPath], said: Sequence[str | None],
 
 
 def first_folders(recordings: Sequence[PurePosixPath]) -> list[str | None]:
-    """The first folder of each recording that not all have in common; None for one that lies in these alone."""
+    """Return each recording's first folder below those that all of them share, None if it has none."""
     depth = _common_depth(recordings)
     return [one.parts[depth] if len(one.parts) > depth + 1 else None for one in recordings]
 
@@ -120,22 +120,22 @@ def _speaker_by_name(recording: PurePosixPath) -> str | None:
 
 
 def _common_depth(recordings: Sequence[PurePosixPath]) -> int:
-    """How many folders all recordings have in common."""
+    """Return how many leading folders all recordings share."""
     return len(PurePosixPath(os.path.commonpath([one.parent for one in recordings])).parts) if recordings else 0
 
 
 def safe_name(text: str) -> str:
-    """A file name for a text: its letters, transliterated, its digits, and ``-_.``."""
+    """Make a file name from a text: transliterated letters, digits, and ``-_.``."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", unidecode(text)).strip("-.")[:80] or "x"
 
 
 def without_number(name: str) -> str:
-    """``talk_0001`` -> ``talk``: the clip's name of the recording that a clip was cut from."""
+    """Return the clip name of the recording that a clip was cut from: ``talk_0001`` -> ``talk``."""
     return re.sub(r"_\d{4,}$", "", name)
 
 
 def clip_names(recordings: Sequence[PurePosixPath], speakers: Sequence[str | None]) -> list[str]:
-    """A unique name for each recording's clip, ``speaker/name``, that no clip cut from another one has."""
+    """Return a unique clip name for each recording, ``speaker/name``, that no clip cut from another one can get."""
     depth = _common_depth(recordings)
     stems = [safe_name(_clip_of(one).name) for one in recordings]
     counts = Counter((speaker, stem.lower()) for speaker, stem in zip(speakers, stems))
@@ -145,7 +145,7 @@ def clip_names(recordings: Sequence[PurePosixPath], speakers: Sequence[str | Non
             stem = "-".join(safe_name(part) for part in _clip_of(recording).parts[depth:])
         wanted.append(stem if speaker is None else f"{speaker}/{stem}")
     cut = {without_number(name.lower()) for name in wanted if name != without_number(name)}
-    names: dict[str, str] = {}  # in lower case, as some file systems do not tell capitals apart
+    names: dict[str, str] = {}  # in lower case, since some file systems ignore case
     for name in wanted:
         numbered = (name if number == 1 else f"{name}-{number}" for number in itertools.count(1))
         name = next(one for one in numbered if one.lower() not in names and one.lower() not in cut)

@@ -1,4 +1,4 @@
-"""Importing recordings: clips, metadata.csv, and import.tsv, a table that says what became of each recording."""
+"""Import recordings: write clips, metadata.csv, and import.tsv, a table with the outcome for each recording."""
 
 import re
 import textwrap
@@ -32,10 +32,10 @@ _MOST_SHOWN = 10  # refusals on the terminal
 
 
 def import_recordings(source: Path, target: Path, options: ImportOptions) -> int:
-    """Make a corpus of the recordings in ``source`` in the folder ``target``; the exit status, 1 where no clip is made.
+    """Make a corpus in ``target`` from the recordings in ``source``; return the exit status, 1 if no clip is made.
 
-    Clips of an earlier run are kept where nothing they depend on has changed, and those that are finished when a signal
-    ends the run. Raises InputError and OptionError.
+    An earlier run's clips are kept if nothing they depend on has changed. If a signal ends the run, finished clips are
+    kept. Raises InputError and OptionError.
     """
     _check_folders(source, target)
     files, unread = files_below(source)
@@ -49,7 +49,7 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
     n_kept = sum(row.is_imported for row in chain(*done.values()))
     make_folder(target / "wavs")
     jobs = [row for row in rows if row.source not in done and not row.reason]
-    _write_table(target / TABLE, [*chain(*done.values()), *jobs])  # jobs: what a run that is killed may leave
+    _write_table(target / TABLE, [*chain(*done.values()), *jobs])  # jobs: what a killed run may leave behind
     work = partial(import_recording, source=source.resolve(), target=target.resolve(), options=options)
     stop = _work_on(jobs, work, done, table=target / TABLE, options=options)
     _remove_clips([job for job in jobs if job.source not in done], target, kept=done)
@@ -61,13 +61,13 @@ def import_recordings(source: Path, target: Path, options: ImportOptions) -> int
     print(*_summary(results, n_recordings=len(rows), n_kept=n_kept, target=target, options=options), sep="\n")
     if stop is not None:
         message, status = ended_by(stop)
-        print(f"{message}, {len(rows) - len(done)} recordings are left; the same command resumes")
+        print(f"{message}, {len(rows) - len(done)} recordings remain; run the same command to resume")
         return status
     return int(not any(row.is_imported for row in results))
 
 
 def _choose_language(options: ImportOptions, matched: Sequence[Transcript]) -> str:
-    """The language of what is cut: the one that is asked for, else what the texts look like; or OptionError."""
+    """Return the language for cutting: --language, else one guessed from the texts; raises OptionError."""
     if options.language is not None:
         check_language_tag(options.language, option="--language")
         return options.language
@@ -83,7 +83,7 @@ def _work_on(
     table: Path,
     options: ImportOptions,
 ) -> KeyboardInterrupt | None:
-    """Add the rows of each job to ``done`` and to the table as soon as it is finished; the signal that ended it."""
+    """Add each finished job's rows to ``done`` and to the table; return the signal that ended the work, if any."""
     loudness_meter(options.sampling_rate)
     try:
         with table.open("a", encoding="utf-8", newline="") as journal:
@@ -99,29 +99,29 @@ def _work_on(
 
 
 def _check_folders(source: Path, target: Path) -> None:
-    """Refuse a source that is no folder, and a target that overlaps it or that another program made."""
+    """Refuse a source that isn't a folder, and a target that overlaps it or that another program made."""
     if not source.is_dir():
         raise InputError(f"{source}: no such folder; expected a folder with recordings and transcripts")
     if source.resolve() in target.resolve().parents:
-        raise OptionError(f"{target}: lies in {source}, which is not to be changed; name another folder")
+        raise OptionError(f"{target}: is inside {source}, which must not be changed; choose another folder")
     wavs, start = (target / "wavs").resolve(), source.resolve()
     if target.resolve() == start or wavs == start or wavs in start.parents:
-        raise OptionError(f"{target}: would overwrite the recordings; name another folder")
+        raise OptionError(f"{target}: would overwrite the recordings; choose another folder")
     if any((target / name).exists() for name in (METADATA, SPEAKERS)) and not (target / TABLE).exists():
-        raise OptionError(f"{target}: holds a corpus that this command did not make; name another folder")
+        raise OptionError(f"{target}: contains a corpus that this command did not make; choose another folder")
 
 
 def _check_target(target: Path, earlier: Sequence[ImportedClip]) -> None:
-    """Refuse, by an OptionError, a folder with links, or with clips that no ``earlier`` run made."""
+    """Raise OptionError if the folder has links, or clips that no ``earlier`` run made."""
     wavs, made = target / "wavs", _Made(earlier)
     for path in (wavs, *wavs.rglob("*"), *(target / name for name in (METADATA, SPEAKERS, TABLE))):
         name = path.with_suffix("").as_posix().removeprefix(f"{wavs.as_posix()}/")
         if path.is_symlink() or (path.suffix == ".wav" and name not in made):
-            raise OptionError(f"{path}: was not made by this command; move it, or name another folder")
+            raise OptionError(f"{path}: was not made by this command; move it, or choose another folder")
 
 
 def _rows_of(source: Path, matched: Sequence[Transcript], options: ImportOptions) -> list[ImportedClip]:
-    """A row for each recording with a transcript, refused where there is no text."""
+    """Make a row for each recording with a transcript, refused if the transcript is empty."""
     recordings = [PurePosixPath(one.clip) for one in matched]
     said, how = [one.speaker for one in matched], options.speakers
     if how == "auto" and (source / SPEAKERS).is_file():
@@ -139,7 +139,7 @@ def _rows_of(source: Path, matched: Sequence[Transcript], options: ImportOptions
 def _keep_clips(
     earlier: Iterable[ImportedClip], rows: Sequence[ImportedClip], target: Path
 ) -> dict[str, list[ImportedClip]]:
-    """Source -> rows of an earlier run, if its clips are as they would be made again; other clips are removed."""
+    """Return an earlier run's rows by source if its clips are what this run would make; remove other clips."""
     wanted = {row.source: row for row in rows if not row.reason}
     by_source: dict[str, list[ImportedClip]] = defaultdict(list)
     for row in earlier:
@@ -155,7 +155,7 @@ def _keep_clips(
 
 
 class _Made:
-    """The names of the clips that rows say are made, or that a stopped run may have made."""
+    """The names of the clips that were made according to rows, or that a stopped run may have made."""
 
     def __init__(self, rows: Sequence[ImportedClip]) -> None:
         self._unfinished = {row.clip for row in rows if not row.state}
@@ -166,13 +166,13 @@ class _Made:
 
 
 def _made_alike(row: ImportedClip, now: ImportedClip) -> bool:
-    """Whether what an earlier run made is what would be made now."""
+    """Whether an earlier run made what would be made now."""
     facts = [(one.clip, one.size, one.modified, one.settings) for one in (row, now)]
     return facts[0] == facts[1] and (row.state != "cut" or row.text == now.text)
 
 
 def _remove_clips(rows: Sequence[ImportedClip], target: Path, *, kept: Mapping[str, Sequence[ImportedClip]]) -> None:
-    """Remove the clips of rows, and what a stopped run may have cut from a recording, but not ``kept`` ones."""
+    """Remove the clips of rows, and those that a stopped run may have cut from a recording, but not ``kept`` ones."""
     wavs, good = target / "wavs", {row.clip for row in chain(*kept.values()) if row.is_imported}
     made = _Made(rows)
     for path in wavs.rglob("*.wav") if rows else ():
@@ -182,7 +182,7 @@ def _remove_clips(rows: Sequence[ImportedClip], target: Path, *, kept: Mapping[s
 
 
 def _lines(rows: Iterable[ImportedClip]) -> str:
-    """Rows as tab-separated lines."""
+    """Format rows as tab-separated lines."""
     values = ([re.sub(r"[\t\r\n]", " ", str(value)) for value in asdict(row).values()] for row in rows)
     return "".join("\t".join(line) + "\n" for line in values)
 
@@ -192,7 +192,7 @@ def _write_table(path: Path, rows: Sequence[ImportedClip]) -> None:
 
 
 def _read_table(path: Path) -> list[ImportedClip]:
-    """The rows that an earlier run wrote; one that a kill has cut is left out, and so are those of other versions."""
+    """Read the rows that an earlier run wrote, except lines truncated by a kill and rows of other versions."""
     if not path.is_file():
         return []
     kinds: dict[str, Any] = {one.name: type(one.default) for one in fields(ImportedClip)}
@@ -205,7 +205,7 @@ def _read_table(path: Path) -> list[ImportedClip]:
 
 
 def _write_corpus(target: Path, rows: Sequence[ImportedClip]) -> None:
-    """The transcripts of the clips, and the names of their speakers where there are several."""
+    """Write the clips' transcripts, and the speakers' names if there are several."""
     write_text(target / METADATA, "".join(f"{row.clip}|{re.sub(r' *[|] *', ', ', row.text)}\n" for row in rows))
     speakers = sorted({row.clip.split("/")[0] for row in rows if "/" in row.clip})
     if speakers:
@@ -217,25 +217,25 @@ def _write_corpus(target: Path, rows: Sequence[ImportedClip]) -> None:
 def _summary(
     results: Sequence[ImportedClip], *, n_recordings: int, n_kept: int, target: Path, options: ImportOptions
 ) -> list[str]:
-    """Lines on what was done and what was refused."""
+    """Return lines about what was done and what was refused."""
     good = [row for row in results if row.is_imported]
     bad = [row for row in results if row.state == "refused"]
     seconds = sum(row.seconds for row in good)
     rates = Counter(row.sampling_rate for row in good if row.sampling_rate != options.sampling_rate)
     speakers = {row.clip.split("/")[0] for row in good if "/" in row.clip}
     folders = {*first_folders([PurePosixPath(row.source) for row in good])} - {None}
-    hint = f"; by --speakers folders {len(folders)}" if len(folders) > 1 and options.speakers == "auto" else ""
+    hint = f"; {len(folders)} with --speakers folders" if len(folders) > 1 and options.speakers == "auto" else ""
     rows = [
         ("clips", f"{len(good)}, {seconds / 3600:.2f} h, {n_kept} of them kept from an earlier run"),
         ("speakers", f"{len(speakers)}" if speakers else f"1{hint}"),
         ("resampled", ", ".join(f"{count} from {rate} Hz" for rate, count in rates.most_common()) or "none"),
-        ("cut", f"{sum(row.state == 'cut' for row in results)} recordings, by texts in language {options.language}"),
+        ("cut", f"{sum(row.state == 'cut' for row in results)} recordings, with texts in language {options.language}"),
     ]
-    lines = [f"{target}: {len(good)} clips of {n_recordings} recordings with texts", *text_table(rows)]
+    lines = [f"{target}: {len(good)} clips from {n_recordings} recordings with transcripts", *text_table(rows)]
     if long := long_clips({row.clip: row.seconds for row in good}):
         lines.append(f"note: {long}")
     if bad:
-        lines.append(f"left out: {len(bad)}, all of them in {target / TABLE}")
+        lines.append(f"left out: {len(bad)}, all listed in {target / TABLE}")
         named = [(f"{row.source} {row.part}".rstrip(), row.reason) for row in bad[:_MOST_SHOWN]]
         lines += text_table([(name, textwrap.shorten(reason, 120)) for name, reason in named])
     return lines

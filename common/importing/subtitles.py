@@ -1,4 +1,4 @@
-"""The sentences of a long reading's text, and the text of subtitles (SRT and WebVTT)."""
+"""Split the text of a long reading into sentences, and read the text of subtitles (SRT and WebVTT)."""
 
 import html
 import re
@@ -14,19 +14,19 @@ SUBTITLES = (".srt", ".vtt")  # suffixes
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,9})"
 _TIMES = re.compile(rf"(?<![\d:]){_TIME}\s*-->\s*\d")
 _MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}|[♪♫]")
-_SPEAKER = re.compile(r"^\s*([-–—]\s|>>+)?\s*([A-Z][A-Z .']+:\s)?")  # of a line: "- ", ">> ", "JOHN: "
-_DESCRIPTION = re.compile(r"\[[^\[\]]*\]|\(([A-Z ]+)\)")  # of sounds that are not speech: [music], (LAUGHS)
+_SPEAKER = re.compile(r"^\s*([-–—]\s|>>+)?\s*([A-Z][A-Z .']+:\s)?")  # at a line's start: "- ", ">> ", "JOHN: "
+_DESCRIPTION = re.compile(r"\[[^\[\]]*\]|\(([A-Z ]+)\)")  # of non-speech sounds: [music], (LAUGHS)
 _SOUNDS = frozenset(Path(__file__).with_name("sounds.txt").read_text(encoding="utf-8").split())  # in (DOG BARKS)
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text that are spoken."""
+    """Split a text into sentences, without those that have no words."""
     sentences = ("".join(span.text for span in one.spans) for one in split_utterances([Span(text)]))
     return [sentence for sentence in sentences if re.search(r"\w", sentence)]
 
 
 def read_subtitles(path: Path) -> str:
-    """The text of subtitles in a file ``.srt`` or ``.vtt``, in the order of their times; raises InputError."""
+    """Return the text of an ``.srt`` or ``.vtt`` file in the order of its times; raises InputError."""
     text = read_text(path, kind="subtitles")
     cues = []
     for block in re.split(r"\n\s*\n", text):
@@ -34,7 +34,7 @@ def read_subtitles(path: Path) -> str:
         found = next(((place, times) for place, line in enumerate(lines) if (times := _TIMES.search(line))), None)
         if found is None:
             if bad := next((line for line in lines if "-->" in line), None):
-                raise InputError(f"{path}: {shown(bad)}, expected times as 00:01:02,500 --> 00:01:04,000")
+                raise InputError(f"{path}: {shown(bad)}, expected times like 00:01:02,500 --> 00:01:04,000")
             continue
         place, times = found
         hours, minutes, seconds, fraction = times.groups()
@@ -45,8 +45,8 @@ def read_subtitles(path: Path) -> str:
 
 
 def _spoken_part(description: re.Match[str]) -> str:
-    """What is spoken of a description: nothing, but a name in capitals, ``(NASA)``, stays."""
+    """Replace a description with a space, but keep a name in capitals, such as ``(NASA)``, which is spoken."""
     words, before = (description[1] or "").split(), description.string[: description.start()].rstrip()
     is_sound = any(word in _SOUNDS or word.endswith("ING") for word in words)
-    is_apart = len(words) > 1 and not before[-1:].isalnum()  # (IN GERMAN), where a sentence begins
+    is_apart = len(words) > 1 and not before[-1:].isalnum()  # (IN GERMAN) at the start of a sentence
     return " " if is_sound or is_apart or not words else description[0]

@@ -1,4 +1,4 @@
-"""Finds recordings and their transcripts: tables, JSON, LibriSpeech's and Kaldi's, or a text beside each."""
+"""Find recordings and their transcripts, in tables, JSON, LibriSpeech's and Kaldi's files, or a text next to each."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ from common.importing.options import SUFFIXES, TABLE
 from common.importing.recordings import RecordingIndex, without_suffix
 from common.importing.subtitles import SUBTITLES, read_subtitles
 
-# Names of columns, and of fields of JSON; of several texts the first of these is taken that is not empty.
+# Names of columns and JSON fields, in order of preference; empty values are skipped.
 _CLIP = (
     *"path file file_name filename file_path audio_filepath audio_file audio_path audio wav wav_filename".split(),
     *"wav_path clip clip_id clip_name utterance utterance_id id name".split(),
@@ -28,23 +28,23 @@ _TEXT = (
 )
 _CLIP_NAMES, _TEXT_NAMES = {*_CLIP}, {*_TEXT}
 _SPEAKER = ("speaker", "speaker_name", "speaker_id", "client_id", "spk")
-_NOT_READ = ("invalidated.tsv", "other.tsv", "reported.tsv", TABLE)  # Common Voice's are not validated
+_NOT_READ = ("invalidated.tsv", "other.tsv", "reported.tsv", TABLE)  # Common Voice's haven't been validated
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_UNFIT = re.compile(r"[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # control characters and halves of characters
+_UNFIT = re.compile(r"[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # control characters and lone surrogates
 _SEPARATORS = "|\t;,:"
-_UNCLOSED = '"'  # marks a row with a quote that is not closed
+_UNCLOSED = '"'  # marks a row with an unclosed quote
 _TABLES = (".csv", ".tsv", ".txt", ".list", ".lst")
-_OWN = (".normalized.txt", ".txt", ".lab", *SUBTITLES)  # suffixes of files with one transcript, the best first
+_OWN = (".normalized.txt", ".txt", ".lab", *SUBTITLES)  # suffixes of files with one transcript, best first
 
 
 class Transcript(NamedTuple):
     """The text of a recording."""
 
-    clip: str  # the recording, relative to the source; before it is found, its name, with or without folder and suffix
+    clip: str  # the recording, relative to the source; until it is found, its name with or without folder and suffix
     text: str
-    speaker: str | None  # as the transcript says
+    speaker: str | None  # as in the transcript
     where: str  # "metadata.csv:7", relative to the source
-    guessed: tuple[str, ...] = ()  # columns of its table, where their content says what they are
+    guessed: tuple[str, ...] = ()  # columns of its table, if guessed from their content
 
 
 @dataclass(frozen=True)
@@ -54,23 +54,23 @@ class _Source:
     folder: Path
     files: Sequence[PurePosixPath]  # relative to it
     index: RecordingIndex
-    columns: tuple[str, ...]  # of tables, where they are given
+    columns: tuple[str, ...]  # of tables, if given
 
 
-_Reading = tuple[PurePosixPath, Callable[[PurePosixPath, _Source], Iterator[Transcript]]]  # a file, and what reads it
+_Reading = tuple[PurePosixPath, Callable[[PurePosixPath, _Source], Iterator[Transcript]]]  # a file and its reader
 
 
 def match_transcripts(
     source: Path, files: Sequence[PurePosixPath], columns: str | None = None
 ) -> tuple[list[Transcript], dict[str, str]]:
-    """The transcript of each recording among ``files`` (relative to ``source``), and why others are left out, by place.
+    """Return transcripts of recordings in ``files`` (relative to ``source``), and why others are left out, by place.
 
-    Tables come first, then JSON, then files of their own. ``columns`` are those of tables; guessed ones are printed.
-    Raises InputError where there are no recordings or transcripts, OptionError for ``columns`` without path or text.
+    Tables take precedence over JSON, and JSON over single-text files. ``columns`` are those of tables; guessed ones are
+    printed. Raises InputError without recordings or transcripts, OptionError for ``columns`` without path or text.
     """
     named = tuple(one.strip().lower() for one in columns.split(",")) if columns else ()
     if named and (_CLIP_NAMES.isdisjoint(named) or _TEXT_NAMES.isdisjoint(named)):
-        raise OptionError(f"--columns {columns}: expected path and text among them, as in path,speaker,text")
+        raise OptionError(f"--columns {columns}: expected at least path and text, as in path,speaker,text")
     index = RecordingIndex(files)
     if not index.recordings:
         raise InputError(f"{source}: no recordings (.wav, .flac, .mp3, .ogg, .opus, .m4a, .aac, ...)")
@@ -95,11 +95,11 @@ def match_transcripts(
                     index.explain(recording, f"two transcripts that differ ({first.where} and {one.where})")
         matched |= {name: one for name, one in found.items() if PurePosixPath(name) not in index.reasons}
     if not matched and not left and not index.reasons:
-        looked_for = "metadata.csv or another table, JSON lines, *.trans.txt, or a.txt or a.lab beside a.wav"
+        looked_for = "metadata.csv or another table, JSON lines, *.trans.txt, or a.txt or a.lab next to a.wav"
         raise InputError(f"{source}: no transcripts found; looked for {looked_for}")
     for heading, paths in guessed.items():
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        print(f"{next(iter(paths))}{more}: read as {'|'.join(heading)}; --columns names others")
+        print(f"{next(iter(paths))}{more}: read as {'|'.join(heading)}; override with --columns")
     without = (one for one in index.recordings if str(one) not in matched)
     left |= {str(one): index.reasons.get(one, "no transcript") for one in without}
     return [matched[name] for name in sorted(matched)], left
@@ -108,7 +108,7 @@ def match_transcripts(
 def _read_each(
     kind: Callable[[_Source], Iterable[_Reading]], about: _Source, left: dict[str, str]
 ) -> Iterator[Transcript]:
-    """The transcripts of all files of a kind; why files cannot be read is added to ``left``."""
+    """Yield the transcripts of all files of a kind; add the reasons why files can't be read to ``left``."""
     for path, read in kind(about):
         try:
             yield from [*read(path, about)]
@@ -119,7 +119,7 @@ def _read_each(
 
 
 def _tables(about: _Source) -> Iterator[_Reading]:
-    """Tables: a clip and its text separated by |, tab, comma, semicolon or colon, with a heading or not; Kaldi's."""
+    """Yield Kaldi's tables, and tables with |, tab, comma, semicolon or colon, with or without headings."""
     # Common Voice's other lists are parts of validated.tsv
     validated = {one.parent for one in about.files if one.name == "validated.tsv"}
     for path in about.files:
@@ -132,7 +132,7 @@ def _tables(about: _Source) -> Iterator[_Reading]:
 
 
 def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
-    """Transcripts of a table. Rows whose quotes are not closed are left out."""
+    """Yield the transcripts of a table; rows with unclosed quotes are left out."""
     index = about.index
     if path.suffix.lower() == ".txt" and not _is_list(about.folder / path, index):
         return
@@ -144,18 +144,18 @@ def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
         found = about.columns or guess_columns([row for _, row in rows], index, separator=separator)
         guessed = () if about.columns or separator == " " else tuple(found)
         rows = rows[1:] if has_heading else rows
-        absent = ["path", "text"] if path.name == "metadata.csv" else []  # then each of its clips is listed
+        absent = ["path", "text"] if path.name == "metadata.csv" else []  # then each of its clips is reported
         heading = [*found] or absent
     elif not _TEXT_NAMES.isdisjoint(heading):
         rows = rows[1:]
     else:
-        heading = []  # of another table
+        heading = []  # of some other table
     for number, row in rows if heading else ():
         fields, where = dict(zip(heading, row)), f"{path}:{number}"
         recording, _ = index.find(_transcript(fields, where).clip, near=path.parent)
         if row[-1:] == [_UNCLOSED]:
-            index.explain(recording, f"a quote that is not closed ({where})")
-        elif separator in ",;" and any(row[len(heading) :]) and heading[-1] != OTHER:  # a text with commas, unquoted
+            index.explain(recording, f"a quote is not closed ({where})")
+        elif separator in ",;" and any(row[len(heading) :]) and heading[-1] != OTHER:  # an unquoted text with commas
             if heading[-1] not in _TEXT:
                 index.explain(recording, f"{len(row)} fields, expected {len(heading)}: quote the text ({where})")
                 continue
@@ -164,7 +164,7 @@ def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
 
 
 def _read_kaldi(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
-    """Transcripts of Kaldi's ``text``, whose utterances are recordings of ``wav.scp``, of speakers of ``utt2spk``."""
+    """Yield the transcripts in Kaldi's ``text``, with recordings from ``wav.scp`` and speakers from ``utt2spk``."""
     tables: dict[str, dict[str, str]] = {}
     for name in ("text", "wav.scp", "utt2spk", "segments"):
         lines = read_lines(about.folder / path.with_name(name)) if path.with_name(name) in about.files else []
@@ -179,7 +179,7 @@ def _read_kaldi(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
 
 
 def _transcript(fields: Mapping[str, Any], where: str) -> Transcript:
-    """The transcript that the fields of a row say, by their names; its clip is empty where they name none."""
+    """Make a transcript from the fields of a row, by their names; its clip is empty if they name none."""
     clip, text, speaker = (
         next((value for name in known if isinstance(value := fields.get(name), str) and value.strip()), "").strip()
         for known in (_CLIP, _TEXT, _SPEAKER)
@@ -189,7 +189,7 @@ def _transcript(fields: Mapping[str, Any], where: str) -> Transcript:
 
 
 def _is_list(path: Path, index: RecordingIndex) -> bool:
-    """Whether a .txt is a list of clips and texts, ``wavs/a.wav|text``, in place of a text."""
+    """Whether a .txt is a list of clips and texts, ``wavs/a.wav|text``, rather than one text."""
     with path.open("rb") as file:
         first = file.readline(4096)
     name, colon, _ = first.decode(errors="replace").removeprefix("\ufeff").partition(":")  # JSUT's
@@ -197,7 +197,7 @@ def _is_list(path: Path, index: RecordingIndex) -> bool:
 
 
 def _read_rows(path: Path, index: RecordingIndex) -> tuple[str, list[tuple[int, list[str]]]]:
-    """What separates the fields of a table, and the rows with the numbers of their last lines."""
+    """Return a table's separator, and its rows with the numbers of their last lines."""
     lines = read_lines(path)
     if path.name.endswith(".trans.txt"):  # LibriSpeech's: 84-121123-0001 TEXT
         return " ", [(number, line.split(maxsplit=1)) for number, line in enumerate(lines, 1) if line.strip()]
@@ -218,7 +218,7 @@ def _read_rows(path: Path, index: RecordingIndex) -> tuple[str, list[tuple[int, 
 
 
 def _quoted_rows(lines: Sequence[str], separator: str, index: RecordingIndex) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a table with quotes; one whose quote is not closed before the next recording ends with `_UNCLOSED`."""
+    """Yield rows of a table with quotes; a row whose quote isn't closed before the next recording gets `_UNCLOSED`."""
     has_spaces = any(f'{separator} "' in line for line in lines)
     opening = re.compile(f'(^|{separator}) *"')
     start = 0
@@ -239,33 +239,33 @@ def _quoted_rows(lines: Sequence[str], separator: str, index: RecordingIndex) ->
 
 
 def _json_files(about: _Source) -> Iterator[_Reading]:
-    """Files of JSON, or of a JSON a line."""
+    """Yield files of JSON or JSON Lines."""
     return ((path, _read_json) for path in about.files if path.suffix.lower() in (".json", ".jsonl", ".ndjson"))
 
 
 def _read_json(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
-    """Transcripts of lines of JSON, or of a list: ``{"audio_filepath": "a.wav", "text": "..."}``."""
+    """Yield the transcripts in JSON Lines or a JSON list: ``{"audio_filepath": "a.wav", "text": "..."}``."""
     text = read_text(about.folder / path)
     whole = _parse(text)
     items = list(enumerate(whole if isinstance(whole, list) else [whole], 1))
     if whole is None:
         items = [(number, _parse(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not any(isinstance(item, dict) for _, item in items) and whole is None:
-        raise InputError(f"{path}: neither JSON nor lines of JSON, or nested too deeply")
+        raise InputError(f"{path}: neither JSON nor JSON Lines, or nested too deeply")
     items = [(number, item if isinstance(item, dict) else {}) for number, item in items]
-    if any(item.keys() & _CLIP_NAMES and item.keys() & _TEXT_NAMES for _, item in items):  # no file of settings
+    if any(item.keys() & _CLIP_NAMES and item.keys() & _TEXT_NAMES for _, item in items):  # not a file of settings
         yield from (_transcript(item, f"{path}:{number}") for number, item in items)
 
 
 def _parse(text: str) -> Any:
-    """The value of a text of JSON, None if it is none; numbers stay text, as a speaker or a clip may be called 0."""
+    """Parse JSON, None if invalid; numbers stay text, since a speaker or a clip may be called 0."""
     with suppress(json.JSONDecodeError, RecursionError):
         return json.loads(text, parse_int=str, parse_float=str)
     return None
 
 
 def _own_files(about: _Source) -> Iterator[_Reading]:
-    """Files of one transcript each: the first of a clip's ``_OWN`` files."""
+    """Yield files with a single transcript: for each clip, the one whose suffix comes first in ``_OWN``."""
     best: dict[PurePosixPath, PurePosixPath] = {}  # path without suffixes -> file
     for suffix in _OWN:
         for path in (one for one in about.files if one.name.lower().endswith(suffix)):
@@ -278,13 +278,13 @@ def _own_files(about: _Source) -> Iterator[_Reading]:
 
 
 def _clip_of_text(path: PurePosixPath) -> PurePosixPath:
-    """``a`` of ``a.txt``, ``a.normalized.txt`` and ``a.wav.txt``."""
+    """Return ``a`` for ``a.txt``, ``a.normalized.txt`` and ``a.wav.txt``."""
     clip = path.with_suffix("")
     return clip.with_suffix("") if clip.suffix == ".normalized" else without_suffix(clip)
 
 
 def _read_own_file(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
-    """The transcript of a recording; an empty one of a clip without recording, which is then listed."""
+    """Yield a recording's transcript, or an empty one for a clip without a recording, so that it is reported."""
     clip, index = _clip_of_text(path), about.index
     recording = index.find(str(clip))[0]
     if recording is None:
@@ -294,7 +294,7 @@ def _read_own_file(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
     read = read_subtitles if path.suffix.lower() in SUBTITLES else read_text
     try:
         text = read(about.folder / path)
-    except InputError as error:  # bytes that aren't UTF-8, or times that can't be read
+    except InputError as error:  # invalid UTF-8, or times that can't be parsed
         index.explain(recording, str(error).removeprefix(f"{about.folder}/"))
     else:
         yield Transcript(str(clip), text, None, str(path))

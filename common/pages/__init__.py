@@ -1,1 +1,1 @@
-"""HTML pages that look like one product: templates with one stylesheet, tables that sort, and charts."""
+"""HTML pages with a common look: templates with one stylesheet, and sortable tables."""

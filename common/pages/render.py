@@ -1,4 +1,4 @@
-"""Pages from jinja2 templates: each is one HTML file with its stylesheet and script in it; all text is escaped."""
+"""Render pages from jinja2 templates: each is one HTML file with embedded stylesheet and script; text is escaped."""
 
 import base64
 import hashlib
@@ -18,8 +18,8 @@ NAME = "speech-toolkit"
 PALETTE, _STYLE, SCRIPT = (
     Path(__file__).with_name(name).read_text("utf-8") for name in ("palette.css", "style.css", "sort.js")
 )
-STYLESHEET = PALETTE + _STYLE  # of all pages; the palette has the colors as CSS variables, light and dark
-TEMPLATES = Environment(  # of all rooms, by their paths below common/
+STYLESHEET = PALETTE + _STYLE  # of all pages; the palette defines light and dark colors as CSS variables
+TEMPLATES = Environment(  # of all packages, by their paths below common/
     loader=FileSystemLoader(ROOT / "common"),
     autoescape=True,
     undefined=StrictUndefined,
@@ -30,14 +30,14 @@ TEMPLATES = Environment(  # of all rooms, by their paths below common/
 
 
 def render_template(path: str | Template, **values: Any) -> str:
-    """The text of a template, whose ``path`` is from ``common/``; values are escaped unless they are ``Markup``."""
+    """Render a template, whose ``path`` is relative to ``common/``; values are escaped unless they are ``Markup``."""
     return TEMPLATES.get_template(path).render(values)
 
 
 def render_page(path: str | Template, **values: Any) -> str:
-    """The HTML of a page whose template extends ``pages/page.html`` and shows ``values``.
+    """Render the HTML of a page whose template extends ``pages/page.html`` and shows ``values``.
 
-    It loads nothing but sounds and pictures beside it, and its policy forbids any script but ours.
+    The page loads only sounds and pictures next to it, and its policy allows no script but ours.
     """
     module = getattr(sys.modules["__main__"], "__spec__", None)
     start = [sys.argv[0]] if module is None else ["-m", module.name.removesuffix(".__main__")]
@@ -47,11 +47,11 @@ def render_page(path: str | Template, **values: Any) -> str:
         style=Markup(STYLESHEET),
         script=Markup(SCRIPT),
         made=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z} · {NAME} {toolkit_version()}",
-        command=shlex.join(["python", *start, *sys.argv[1:]]),  # as it is pasted from the toolkit's folder
+        command=shlex.join(["python", *start, *sys.argv[1:]]),  # to paste in the toolkit's folder
         **values,
     )
 
 
 def digest(script: str) -> str:
-    """What a page's policy calls a script that may run."""
+    """Return the source expression that allows a script in a page's Content-Security-Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode('ascii')}'"

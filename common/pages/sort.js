@@ -1,4 +1,4 @@
-// Clicking a heading sorts its table by that column: numbers as numbers, rows without a value last, equal ones as they were.
+// Clicking a heading sorts its table by that column: numbers numerically, rows without a value last, ties in their old order.
 "use strict";
 const collator = new Intl.Collator("en", { numeric: true });
 

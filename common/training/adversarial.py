@@ -1,4 +1,4 @@
-"""An objective with discriminators, which are trained in a phase of their own before the generator's."""
+"""An objective with discriminators, which are trained in their own phase before the generator's."""
 
 from abc import abstractmethod
 from typing import Any
@@ -14,8 +14,8 @@ FEATURE_WEIGHT = 2.0
 class AdversarialObjective(Objective):
     """A network's own losses plus the adversarial losses of HiFi-GAN (arXiv:2010.05646, section 2.4).
 
-    The adversarial losses are means over utterances: discriminators minimize ``d_loss`` in the phase ``discriminator``,
-    the network minimizes ``adversarial_loss`` and ``feature_loss``.
+    The adversarial losses are means over utterances. The discriminators minimize ``d_loss`` in the phase
+    ``discriminator``; the network minimizes ``adversarial_loss`` and ``feature_loss``.
     """
 
     def __init__(
@@ -28,37 +28,37 @@ class AdversarialObjective(Objective):
         feature_scale: float = FEATURE_WEIGHT,
         concat_fwd: bool = False,
     ) -> None:
-        """Weights of the network's own terms and of the adversarial ones; without the latter, nothing is adversarial.
+        """Set the weights of the network's own and adversarial terms; without the latter, train no discriminators.
 
         ``feature_scale`` multiplies ``feature_loss``. With ``concat_fwd``, discriminators score recorded and generated
-        sound in one pass, with the same result.
+        audio in one forward pass; the result is the same.
         """
         own = Phase(network, trains=(network,))
         first = Phase("discriminator", trains=discriminators, keeps=(network,))
         self.phases = (first, own) if adversarial_weights else (own,)
         self._own_weights, self._adversarial, self._discriminators = own_weights, adversarial_weights, discriminators
         self._feature_scale, self._concat_fwd = feature_scale, concat_fwd
-        # The last micro-batch of the discriminators' phase and its output: the network's weights don't change before
-        # the next phase, so it needs no second forward pass.
+        # The last micro-batch of the discriminators' phase and its output. The network's weights don't change before
+        # the next phase, which therefore skips this forward pass.
         self._kept: tuple[Any, Any] | None = None
 
     @abstractmethod
     def generate(self, networks: Networks, batch: Any) -> Any:
         """Return the network's output; for a vocoder, segments of recordings (B, T) and generated ones (N * B, T).
 
-        Each segment is generated N times; discriminators see the first.
+        Each segment is generated N times; discriminators see only the first version.
         """
 
     @abstractmethod
     def own_counts(self, batch: Any) -> dict[str, Tensor]:
-        """The counts of the network's own terms, as in `counts`."""
+        """Return the counts of the network's own terms, as in `counts`."""
 
     @abstractmethod
     def own_sums(self, networks: Networks, batch: Any, output: Any) -> dict[str, Tensor]:
-        """The sums of the network's own terms, as in `numerators`, for an output of `generate`."""
+        """Return the sums of the network's own terms, as in `numerators`, for an output of `generate`."""
 
     def scored(self, batch: Any, output: Any) -> tuple[Tensor, Tensor]:
-        """What discriminators score of an output of `generate`: recorded and generated."""
+        """Return the recorded and generated parts of an output of `generate` that discriminators score."""
         recorded, made = output
         return recorded.unsqueeze(1), made[: len(batch.names)].unsqueeze(1)
 
@@ -101,7 +101,7 @@ class AdversarialObjective(Objective):
         """Return the network's adversarial losses."""
         adversarial, feature = [], []
         for name in self._discriminators:
-            with torch.no_grad():  # features of recordings are a target
+            with torch.no_grad():  # the recordings' features are the target
                 target = networks[name](real)
             output = networks[name](generated)
             adversarial += [generator_loss(scores) for scores in output.scores]
@@ -113,16 +113,16 @@ class AdversarialObjective(Objective):
 
 
 def discriminator_loss(of_real: Tensor, of_generated: Tensor) -> Tensor:
-    """Least squares: recordings should score 1, generated sound 0; any shape -> scalar float32."""
+    """Least-squares loss: recordings should score 1, generated audio 0; any shape -> scalar float32."""
     return (1 - of_real).square().mean(dtype=torch.float32) + of_generated.square().mean(dtype=torch.float32)
 
 
 def generator_loss(of_generated: Tensor) -> Tensor:
-    """Least squares: generated sound should score 1; any shape -> scalar float32."""
+    """Least-squares loss: generated audio should score 1; any shape -> scalar float32."""
     return (1 - of_generated).square().mean(dtype=torch.float32)
 
 
 def feature_loss(of_real: list[Tensor], of_generated: list[Tensor]) -> Tensor:
-    """Sum over layers the mean absolute difference of features; scalar float32."""
+    """Sum the features' mean absolute differences over layers; scalar float32."""
     distances = [(made - real).abs().mean(dtype=torch.float32) for real, made in zip(of_real, of_generated)]
     return torch.stack(distances).sum()

@@ -22,9 +22,9 @@ from common.training.objective import Networks, Objective, Phase
 from common.training.optim import OPTIMIZERS, ExponentialMovingAverage, Optimization, load_state_by_name, state_by_name
 from common.training.options import RunOptions
 
-MAX_SKIPPED_IN_A_ROW = 10  # updates; a run of so many ends
+MAX_SKIPPED_IN_A_ROW = 10  # updates; training fails after this many
 
-# PyTorch 2.13 calls it `forward_sync_buffers`, which 2.11 does not know.
+# PyTorch 2.13 renames it to `forward_sync_buffers`, which 2.11 doesn't have.
 warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
 
 
@@ -34,10 +34,10 @@ class StepResult:
 
     iteration: int  # of this update, from 1
     learning_rate: float
-    utterances: tuple[str, ...]  # names of this process's
+    utterances: tuple[str, ...]  # names, on this process
     n_frames: int  # valid mel frames
-    stops: bool  # whether a process asks to stop training
-    saves: bool  # whether one asks for a checkpoint
+    stops: bool  # whether any process asks to stop training
+    saves: bool  # whether any process asks for a checkpoint
     terms: dict[str, float]  # each term's mean
     grad_norms: dict[str, float]  # by phase, before clipping
     skipped: tuple[str, ...]  # phases whose loss or gradient was not finite
@@ -46,8 +46,8 @@ class StepResult:
 class PhaseLoss(nn.Module):
     """Computes a phase's loss on one micro-batch.
 
-    Its parameters are those of the networks that the phase trains; each of them gets a gradient in each micro-batch.
-    Other networks are called unwrapped and frozen, so that no process waits for their gradients.
+    Its parameters are those of the networks that the phase trains; each one gets a gradient in every micro-batch.
+    Other networks are frozen and not registered as submodules, so that no process waits for their gradients.
     """
 
     def __init__(self, phase: Phase, objective: Objective, networks: Networks, *, autocast: Autocast) -> None:
@@ -71,7 +71,7 @@ class Engine:
     """Trains networks for an objective, one global batch at a time.
 
     Before the backward pass, each term's numerators are divided by its count over all micro-batches and processes.
-    Gradients are summed over processes: the loss is multiplied by their number, as `DistributedDataParallel` averages.
+    `DistributedDataParallel` averages gradients, so the loss is multiplied by the number of processes to sum them.
     """
 
     def __init__(
@@ -85,9 +85,9 @@ class Engine:
         amp_dtype: torch.dtype | None = None,
         same_shapes: bool = False,
     ) -> None:
-        """Move the networks to the device of ``ranks``, and make an optimizer for each phase.
+        """Move the networks to the device of ``ranks`` and make an optimizer for each phase.
 
-        ``amp_dtype`` is the type of mixed precision. With ``same_shapes``, all training batches have one shape.
+        ``amp_dtype`` is the mixed-precision dtype. With ``same_shapes``, all training batches have the same shape.
         """
         device = ranks.device
         self.networks = networks
@@ -101,7 +101,7 @@ class Engine:
         for network in networks.values():
             network.to(device)
             if run.compile:
-                # Batches of one shape need no code for others, which the compiler cannot always make.
+                # With a single shape, avoid dynamic shapes, which the compiler doesn't always support.
                 network.compile(dynamic=None if same_shapes else True)
             ranks.broadcast([*network.parameters(), *network.buffers()])
         self._parameters = dict[str, dict[str, nn.Parameter]]()
@@ -117,10 +117,10 @@ class Engine:
             self._scalers[phase.name] = GradScaler(device.type, enabled=amp_dtype is torch.float16)
             loss: PhaseLoss | DistributedDataParallel = PhaseLoss(phase, objective, networks, autocast=self._autocast)
             if ranks.world_size > 1:
-                # Buffers are the same everywhere already, and would be overwritten in each forward pass.
+                # All processes have the same buffers already; a broadcast would overwrite them in each forward pass.
                 loss = DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
             self._losses[phase.name] = loss
-        # Only the network for inference, which comes first, is used with EMA weights.
+        # Only the inference network, which comes first, has EMA weights.
         inferring = next(iter(networks.items()))
         self.ema = ExponentialMovingAverage(*inferring, decay=run.ema_decay) if run.ema_decay > 0 else None
 
@@ -133,9 +133,9 @@ class Engine:
         stop: bool = False,
         save: bool = False,
     ) -> StepResult:
-        """Run an update on this process's micro-batches, which are on the device; ``epoch`` counts from 1.
+        """Run an update on this process's micro-batches, already on the device; ``epoch`` counts from 1.
 
-        The result tells all processes whether one of them asks to ``stop``, or to ``save`` a checkpoint.
+        The result tells every process whether any of them asks to ``stop`` or to ``save`` a checkpoint.
         """
         self.iteration += 1
         rate = self._schedule(self.iteration, epoch, steps_per_epoch)
@@ -150,7 +150,7 @@ class Engine:
             terms |= means
             skipped += [] if applied else [phase.name]
             if phase.keeps:
-                # The kept graph is that of the last micro-batch, so the next phase begins with it.
+                # The last micro-batch's graph is kept, so the next phase starts with that micro-batch.
                 order.reverse()
         names = tuple(name for batch in micro_batches for name in batch.names)
         return StepResult(
@@ -164,13 +164,13 @@ class Engine:
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
         if self._skipped_in_a_row >= MAX_SKIPPED_IN_A_ROW:
             last = f"the last at iteration {result.iteration} with {', '.join(result.utterances)}"
-            what = f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, {last}"
+            what = f"{self._skipped_in_a_row} updates in a row had a non-finite loss or gradient, {last}"
             raise InputError(f"{what}; check these files, or lower --learning-rate")
 
     def _run_phase(
         self, phase: Phase, micro_batches: Sequence[Batch], weights: Mapping[str, float], counts: dict[str, Tensor]
     ) -> tuple[dict[str, float], float, bool]:
-        """Update the networks of one phase; returns the terms' means, the gradient's norm, and whether it was applied.
+        """Update one phase's networks; return the terms' means, the gradient norm, and whether the step was applied.
 
         If a weighted term or the norm is not finite, weights and buffers stay unchanged.
         """
@@ -196,7 +196,7 @@ class Engine:
         gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
         means = self._ranks.sum(torch.stack(list(totals.values()))) / torch.stack(list(divisors.values()))
         total_norm = torch.nn.utils.get_total_norm(gradients).to(means)
-        *values, norm = torch.stack([*means.unbind(), total_norm]).tolist()  # the only wait for the device
+        *values, norm = torch.stack([*means.unbind(), total_norm]).tolist()  # the only device synchronization
         terms = dict(zip(totals, values))
         applied = all(map(math.isfinite, [*(terms[name] for name in weights), norm]))
         if applied:
@@ -217,7 +217,7 @@ class Engine:
         own: dict[tuple[str, str], Any] = {}
         for phase, batch in itertools.product(self.objective.phases, micro_batches):
             for name, count in self.objective.counts(phase.name, batch).items():
-                own[phase.name, name] = own.get((phase.name, name), 0) + count.double()  # which is exact
+                own[phase.name, name] = own.get((phase.name, name), 0) + count.double()  # exact in float64
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
         sums = self._ranks.sum(torch.stack([*own.values(), frames, *map(frames.new_tensor, requests)]))
         counts: dict[str, dict[str, Tensor]] = {phase.name: {} for phase in self.objective.phases}
@@ -227,7 +227,7 @@ class Engine:
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:
-        """Return each validation term's mean over the batches of all processes, in evaluation mode."""
+        """Return each validation term's mean over all processes' batches, computed in evaluation mode."""
         networks = self.networks if networks is None else networks
         sums = dict[str, Tensor]()
         with evaluation_mode(networks):
@@ -237,13 +237,13 @@ class Engine:
                 for name, term in terms.items():
                     pair = torch.stack([term.total.double(), term.count.double()])
                     sums[name] = sums[name] + pair if name in sums else pair
-        everywhere: dict[str, Any] = {}  # processes without a batch take part too
+        everywhere: dict[str, Any] = {}  # processes without a batch also take part
         for own in self._ranks.gather({name: pair.cpu() for name, pair in sums.items()}):
             everywhere |= {name: everywhere.get(name, 0) + pair for name, pair in own.items()}
         return {name: float(total / count) for name, (total, count) in everywhere.items() if count > 0}
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint needs besides the weights to resume exactly: optimizers, scaler, counters."""
+        """Return the state that exact resume needs besides the weights: optimizers, gradient scalers, counters."""
         scalers = {phase: one.state_dict() for phase, one in self._scalers.items() if one.is_enabled()}
         scaler = {
             "scales": {phase: state["scale"] for phase, state in scalers.items()},
@@ -260,8 +260,8 @@ class Engine:
         """
         given, scales = state["optimizers"], state.get("scaler", {}).get("scales", {})
         if unknown := sorted(given.keys() - self.optimizers):
-            expected = f"expected {', '.join(self.optimizers)}; give the run's options"
-            raise CheckpointError(f"{where}: its optimizers are of {', '.join(unknown)}, {expected}")
+            expected = f"expected {', '.join(self.optimizers)}; use the options of the run"
+            raise CheckpointError(f"{where}: it has optimizers for {', '.join(unknown)}, {expected}")
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
         for phase, scaler in self._scalers.items():
@@ -272,13 +272,13 @@ class Engine:
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
         lost = [one for one in self.optimizers if one not in given or (self.iteration and not given[one]["states"])]
-        line = f"{where} holds no state of the optimizer of {' and '.join(lost)}, which is reinitialized"
+        line = f"{where} has no optimizer state for {' and '.join(lost)}, so it is reinitialized"
         return [line] if lost else []
 
 
 @contextmanager
 def evaluation_mode(networks: Networks) -> Iterator[None]:
-    """Put networks in evaluation mode within the block, then in training mode."""
+    """Put networks in evaluation mode within the block, then back in training mode."""
     for network in networks.values():
         network.eval()
     yield

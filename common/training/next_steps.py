@@ -1,4 +1,4 @@
-"""The commands that are printed at the end of a training."""
+"""Commands to print at the end of a training."""
 
 import shlex
 import sys
@@ -13,7 +13,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def next_steps(model: str, audio: AudioConfig, run: RunOptions) -> list[str]:
-    """Lines of commands that can be pasted, for the last checkpoint of a training with mels ``audio``."""
+    """Return lines with commands to paste, for the last checkpoint of a training with mels ``audio``."""
     spec, checkpoint, command = get_model(model), str(saved_checkpoints(run.output, model)[-1]), "speech"
     if (_ROOT / "pyproject.toml").is_file():  # not installed
         command = f"PYTHONPATH={shlex.quote(str(_ROOT))} {shlex.quote(sys.executable)} -m speech_toolkit"
@@ -22,7 +22,7 @@ def next_steps(model: str, audio: AudioConfig, run: RunOptions) -> list[str]:
     if spec.role == "recognizer":
         lists = map(str, run.validation_files)
         steps[0] = ["transcribe", *named, "--input", *lists, "--dataset-path", str(run.dataset_path)]
-    if spec.role == "vocoder" and audio != AudioConfig():  # the shipped voice has other mels
+    if spec.role == "vocoder" and audio != AudioConfig():  # the shipped voice makes other mels
         steps = steps[2:]
     if spec.find("export", "exports") is None:
         steps.pop()

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from common.errors import CheckpointError
 
-Schedule = Callable[[int, int, int], float]  # iteration and epoch, both from 1, updates an epoch -> learning rate
-# Execution settings, which depend on the machine and are not stored.
+Schedule = Callable[[int, int, int], float]  # (iteration from 1, epoch from 1, updates per epoch) -> rate
+# Execution settings, which depend on the machine and aren't stored.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
 # Settings that a resumed run takes from its options, not from the checkpoint.
 _OPTIONS = ("lr", "weight_decay", "betas")
@@ -30,13 +30,13 @@ class Optimization:
 
 
 class _ForeachOptimizer(torch.optim.Optimizer):
-    """Base of optimizers that update all parameters of a group by foreach operations."""
+    """Base class of optimizers that update all parameters of a group with foreach operations."""
 
-    DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
-    SCALARS: ClassVar[tuple[str, ...]] = ("step",)  # states that have one value a parameter
+    DEFAULTS: ClassVar[dict[str, Any]]  # all settings except the learning rate
+    SCALARS: ClassVar[tuple[str, ...]] = ("step",)  # states with a single value per parameter
 
     def __init__(self, params: Iterable[nn.Parameter], lr: float, **settings: Any) -> None:
-        """``settings`` replace those of `DEFAULTS`."""
+        """``settings`` override `DEFAULTS`."""
         super().__init__(params, {"lr": lr} | self.DEFAULTS | settings)
 
     @torch.no_grad()
@@ -62,10 +62,10 @@ class _ForeachOptimizer(torch.optim.Optimizer):
 
 
 class Lamb(_ForeachOptimizer):
-    """LAMB (You et al., arXiv:1904.00962, algorithm 2), as used for the published FastPitch.
+    """LAMB (You et al., arXiv:1904.00962, algorithm 2), as used to train the published FastPitch.
 
-    No bias correction unless ``debias``; weight decay joins the Adam step before the trust ratio, which is
-    min(|w|, clamp_value) / |step| and 1 where either norm is 0.
+    There is no bias correction without ``debias``. Weight decay is added to the Adam step before the trust ratio is
+    computed: min(|w|, clamp_value) / |step|, or 1 if either norm is 0.
     """
 
     DEFAULTS: ClassVar = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0.0, "clamp_value": 10.0, "debias": False}
@@ -98,19 +98,19 @@ class Lamb(_ForeachOptimizer):
 
 
 class Novograd(_ForeachOptimizer):
-    """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1), as used for the published Jasper.
+    """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1), as used to train the published Jasper.
 
-    Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
-    beta2 is 0); weight decay joins it after that, and momentum sums it without bias correction. A running mean of 0
-    is replaced by the next norm.
+    Each parameter's gradient is divided by the root of a running mean of its squared norm (the current norm if beta2
+    is 0). Then weight decay is added, and momentum accumulates the result without bias correction. A running mean of 0
+    is replaced by the current squared norm.
     """
 
     DEFAULTS: ClassVar = {
         "betas": (0.95, 0.0),
         "eps": 1e-8,
         "weight_decay": 0.0,
-        "grad_averaging": False,  # weights what momentum adds by 1 - beta1
-        "amsgrad": False,  # divides by the largest mean
+        "grad_averaging": False,  # scale what is added to momentum by 1 - beta1
+        "amsgrad": False,  # divide by the largest mean so far
     }
     SCALARS: ClassVar = ("step", "exp_avg_sq", "max_exp_avg_sq")
 
@@ -135,7 +135,7 @@ class Novograd(_ForeachOptimizer):
 
 
 def _never_compiled(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
-    """Unwrap the methods of an optimizer that would import the compiler at the first step, which takes a second."""
+    """Unwrap optimizer methods whose decorators import the compiler in the first step, which takes a second."""
     names = ("add_param_group", "load_state_dict", "state_dict", "zero_grad")
     methods: dict[str, Any] = {name: inspect.unwrap(getattr(kind, name)) for name in names}
     return type(kind.__name__, (kind,), methods | {"step": torch.no_grad()(inspect.unwrap(kind.step))})
@@ -150,7 +150,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 class ExponentialMovingAverage:
-    """Keeps decay * average + (1 - decay) * current for every floating tensor of a network; integers are copied.
+    """Keeps decay * average + (1 - decay) * current for each floating-point tensor of a network; copies integers.
 
     The average starts as a copy of the network.
     """
@@ -175,7 +175,7 @@ class ExponentialMovingAverage:
 
 
 def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedule:
-    """Linear warm-up, if any, then learning_rate / sqrt(iteration) (arXiv:1706.03762, section 5.3); else constant."""
+    """Warm up linearly, then use learning_rate / sqrt(iteration) (arXiv:1706.03762, section 5.3); or stay constant."""
 
     def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         if warmup_steps == 0:
@@ -193,7 +193,7 @@ def exponential_schedule(learning_rate: float, *, decay: float) -> Schedule:
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:
-    """Return an optimizer's settings and state by parameter name, independent of the parameters' order."""
+    """Return an optimizer's settings and state by parameter name, independent of parameter order."""
     names = {id(parameter): name for name, parameter in named.items()}
     settings = {key: value for key, value in optimizer.param_groups[0].items() if key not in ("params", *_EXECUTION)}
     states = {names[id(parameter)]: dict(state) for parameter, state in optimizer.state.items()}
@@ -205,20 +205,20 @@ def load_state_by_name(
 ) -> None:
     """Restore the result of `state_by_name`, except learning rate, weight decay and betas.
 
-    Raises CheckpointError if it has other parameters or shapes, or is of another optimizer.
+    Raises CheckpointError if the parameters, their shapes or the optimizer differ.
     """
     own, states = optimizer.param_groups[0], saved["states"]
     settings = {key: value for key, value in saved["settings"].items() if key not in (*_EXECUTION, *_OPTIONS)}
     fits = settings.keys() <= own.keys() and (not states or states.keys() == named.keys())
-    if not fits or settings.get(_ADAMW, own.get(_ADAMW)) != own.get(_ADAMW):  # all else is the same in Adam and AdamW
-        raise CheckpointError(f"{where}: its optimizer's state does not fit; was it trained with another --optimizer?")
+    if not fits or settings.get(_ADAMW, own.get(_ADAMW)) != own.get(_ADAMW):  # all that differs between Adam and AdamW
+        raise CheckpointError(f"{where}: its optimizer state does not fit; was it trained with another --optimizer?")
     own.update(settings)
     scalars = getattr(optimizer, "SCALARS", ("step",))
     for name, state in states.items():
         weight = named[name]
         wanted = {key: torch.Size() if key in scalars else weight.shape for key in ("step", "exp_avg", "exp_avg_sq")}
-        # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
+        # Copy, since optimizers update their state in place and must not change the checkpoint's tensors.
         restored = {key: torch.as_tensor(value).to(weight, copy=True) for key, value in state.items()}
         if not wanted.items() <= {key: one.shape for key, one in restored.items()}.items():
-            raise CheckpointError(f"{where}: its optimizer's state of {name} does not have the weight's shape")
+            raise CheckpointError(f"{where}: its optimizer state for {name} does not have the weight's shape")
         optimizer.state[weight] = restored

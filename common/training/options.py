@@ -1,4 +1,4 @@
-"""Options of every training (how long, on what, in which batches, what it leaves behind), and a model's parser."""
+"""Options that all models' training shares (data, length, batches, output), and the parser for a model."""
 
 import argparse
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ _optimization = partial(option, section="optimization")
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How long a run lasts, how it is cut into batches, and what it leaves behind.
+    """The data, length, batches and output of a run.
 
-    A model's recipe is an instance: its values are the defaults of the model's options.
+    A model's recipe is an instance whose values are the defaults of the model's options.
     """
 
     output: Path = option(
@@ -35,31 +35,31 @@ class RunOptions:
         None, "lists of utterances to validate on", required=True, metavar="FILE", published=("--val-manifests",)
     )
     dataset_path: Path = option(
-        Path(), "folder that the lists are relative to", names=("-d",), published=("--dataset-dir",)
+        Path(), "folder that paths in the lists are relative to", names=("-d",), published=("--dataset-dir",)
     )
     resume: bool = option(
-        False, "resume from the output's last checkpoint", variable="RESUME", published=("--resume-from-last",)
+        False, "resume from the last checkpoint in --output", variable="RESUME", published=("--resume-from-last",)
     )
-    epochs: int = option(1, "epochs in total", least=1, variable="EPOCHS")
-    batch_size: int = option(1, "utterances (or segments) of one process and micro-batch", least=1, names=("-bs",))
+    epochs: int = option(1, "total number of epochs", least=1, variable="EPOCHS")
+    batch_size: int = option(1, "utterances (or segments) per process and micro-batch", least=1, names=("-bs",))
     gradient_accumulation_steps: int = option(
         1,
-        "micro-batches of an update, which learns the same from any cut of processes x batch size x this number",
+        "micro-batches per update; only the product of processes, batch size and this number affects the result",
         least=1,
         variable="GRAD_ACCUMULATION",
         names=("--grad-accumulation",),
         published=("--grad-accumulation-steps", "GRAD_ACCUMULATION_STEPS"),
     )
     learning_rate: float = option(
-        1e-3, "rate where the schedule starts", above=0, names=("-lr",), variable="LEARNING_RATE", published=("--lr",)
+        1e-3, "learning rate before scheduling", above=0, names=("-lr",), variable="LEARNING_RATE", published=("--lr",)
     )
-    seed: int = option(1234, "seed of weights, dropout and the data's order", least=0, most=2**63 - 1, variable="SEED")
+    seed: int = option(1234, "seed of weights, dropout and data order", least=0, most=2**63 - 1, variable="SEED")
     compile: bool = _computing(False, "compile the networks with torch.compile")
     num_workers: int | None = _computing(None, "loader processes (default: 6 with --cuda, else 0)", least=0, most=1024)
     sorted_updates: int | None = _computing(
         None,
-        "sort the utterances of N updates together: least padding, but updates of similar lengths (default: 4 with "
-        "--cuda where batches are padded, else 1)",
+        "sort the utterances of N updates by length: less padding, but each update sees similar lengths (default: 4 "
+        "with --cuda if batches are padded, else 1)",
         least=1,
         metavar="N",
     )
@@ -67,7 +67,7 @@ class RunOptions:
         None, "checkpoint to resume from", variable="CHECKPOINT", published=("--ckpt",)
     )
     epochs_this_job: int = _saving(
-        0, "stop after so many; --resume continues; 0: no limit", least=0, variable="EPOCHS_THIS_JOB"
+        0, "stop after this many epochs, to continue with --resume; 0: no limit", least=0, variable="EPOCHS_THIS_JOB"
     )
     epochs_per_checkpoint: int = _saving(
         50,
@@ -78,9 +78,9 @@ class RunOptions:
         published=("--save-frequency", "CHECKPOINT_INTERVAL", "SAVE_FREQUENCY"),
     )
     minutes_per_checkpoint: float = _saving(
-        15.0, "most minutes between checkpoints, within epochs too; 0: any", least=0, variable="MINUTES_PER_CHECKPOINT"
+        15.0, "maximum minutes between checkpoints, even mid-epoch; 0: off", least=0, variable="MINUTES_PER_CHECKPOINT"
     )
-    steps_per_checkpoint: int = _saving(0, "updates between further checkpoints; 0: none", least=0)
+    steps_per_checkpoint: int = _saving(0, "updates between additional checkpoints; 0: none", least=0)
     keep_checkpoints: int | None = _saving(
         3,
         "keep the last N checkpoints of finished epochs, the best one and the milestones; all: keep all",
@@ -90,10 +90,10 @@ class RunOptions:
         variable="KEEP_CHECKPOINTS",
     )
     keep_best: str = _saving(
-        "loss", "validation figure of the log, better if lower, that selects the best checkpoint", metavar="METRIC"
+        "loss", "validation metric (lower is better) that selects the best checkpoint", metavar="METRIC"
     )
     patience: int = _saving(
-        0, "stop early after N validations without a better one, by --keep-best; 0: never", least=0, metavar="N"
+        0, "stop early after N validations without a better --keep-best metric; 0: never", least=0, metavar="N"
     )
     keep_milestones: tuple[int, ...] = _saving(
         (), "keep the checkpoints of these epochs", least=1, empty=True, metavar="EPOCH", variable="KEEP_MILESTONES"
@@ -106,71 +106,71 @@ class RunOptions:
         published=("--validation-freq", "VAL_INTERVAL"),
     )
     validation_steps: int = _saving(
-        0, "updates between further validations; 0: none", least=0, published=("--eval-frequency",)
+        0, "updates between additional validations; 0: none", least=0, published=("--eval-frequency",)
     )
     samples_interval: int | None = _saving(
-        None, "epochs between plots and sound (default: with each validation)", least=1, variable="SAMPLES_INTERVAL"
+        None, "epochs between plots and audio (default: at each validation)", least=1, variable="SAMPLES_INTERVAL"
     )
     log_file: Path | None = _saving(None, "JSON log (default: OUTPUT/nvlog.json)", writes=True, variable="LOG_FILE")
     from_checkpoint: Path | None = _saving(
-        None, "weights to start a new training from, ours or published", published=("--init-from-checkpoint",)
+        None, "checkpoint to start a new training from, ours or published", published=("--init-from-checkpoint",)
     )
-    optimizer: str = _optimization("adam", "algorithm", choices=("adam", "adamw", "lamb", "novograd"))
-    weight_decay: float = _optimization(0.0, "weight decay, of all parameters", least=0, variable="WEIGHT_DECAY")
+    optimizer: str = _optimization("adam", "optimizer", choices=("adam", "adamw", "lamb", "novograd"))
+    weight_decay: float = _optimization(0.0, "weight decay, for all parameters", least=0, variable="WEIGHT_DECAY")
     grad_clip_thresh: float = _optimization(
         float("inf"),
-        "largest norm of the gradient; inf or none: any",
+        "maximum gradient norm; inf or none: no clipping",
         above=0,
         words={"inf": float("inf"), "none": float("inf")},
         variable="GRAD_CLIP",
         published=("--grad-clip",),
     )
     ema_decay: float = _optimization(
-        0.0, "decay of the EMA weights; 0: none are kept", least=0, below=1, variable="EMA", published=("--ema",)
+        0.0, "decay of the EMA weights; 0: keep none", least=0, below=1, variable="EMA", published=("--ema",)
     )
 
 
 @dataclass(frozen=True)
 class InputMelOptions:
-    """The mels that a vocoder trains on, where they are not those of its recordings."""
+    """Mels to train a vocoder on instead of those computed from its recordings."""
 
-    fine_tuning: bool = option(False, "train a vocoder with the mels of --input-mels-dir, and recordings as they are")
+    fine_tuning: bool = option(False, "train a vocoder on the mels in --input-mels-dir and on unscaled recordings")
     input_mels_dir: Path | None = option(
         None,
-        "folder of the recordings' mels (default: compute)",
+        "folder with each recording's mel (default: compute mels)",
         variable="INPUT_MELS_DIR",
         published=("FINE_TUNE_DIR",),
     )
-    for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
+    for_voice: Path | None = option(None, "checkpoint of the text-to-mel model to train for, ours or published")
 
     def check_fine_tuning(self) -> None:
         """Raise OptionError for fine-tuning without mels."""
         if self.fine_tuning and self.input_mels_dir is None:
-            raise OptionError("--fine-tuning needs --input-mels-dir, mels of scripts/extract_fine_tune_mels.sh")
+            raise OptionError("--fine-tuning needs --input-mels-dir, with mels from scripts/extract_fine_tune_mels.sh")
 
 
 def removed_options() -> dict[str, str]:
-    """Options of the published toolkits that no longer exist, and why or what to do."""
+    """Return the published toolkits' options that no longer exist, each with the reason or what to do instead."""
     rows = read_lines(Path(__file__).with_name("removed_options.tsv"))
     return {name: answer for names, answer in (row.split("\t") for row in rows) for name in names.split()}
 
 
 def _model_parser() -> ArgumentParser:
-    """The option that says which model is trained."""
+    """Build the parser of --model."""
     parser = ArgumentParser(add_help=False)
-    names, text = available_models(), "what to train"
+    names, text = available_models(), "model to train"
     parser.add_argument("-m", "--model", "--model-name", default=names[0], choices=names, metavar="MODEL", help=text)
     return parser
 
 
 def build_training_parser(spec: ModelSpec) -> ArgumentParser:
-    """All options of train.py for a model: those of every training, with its recipe as defaults, and its own."""
+    """Build train.py's parser for a model: the common options, with its recipe as defaults, and its own."""
     epilog = f"These are the options for {spec.name}; --model MODEL --help shows those for another model."
     parser = ArgumentParser(description="Train a model.", parents=[_model_parser()], prog="train.py", epilog=epilog)
     add_options(parser, RunOptions, defaults=vars(spec.arg_parser.RECIPE))
     add_options(parser, ComputingOptions, title="computing")
-    if spec.role != "recognizer":  # which have features of their own
-        about = "what the mel-spectrograms are; one left out takes the value in brackets, or what suits --sampling-rate"
+    if spec.role != "recognizer":  # recognizers have their own features
+        about = "mel-spectrogram settings (default: the value in brackets, or one that fits --sampling-rate)"
         add_options(parser, AudioOptions, title=f"audio: {about}")
     add_options(parser, spec.arg_parser.TrainingOptions, title=spec.name)
     parser.answer_published(removed_options())
@@ -179,15 +179,15 @@ def build_training_parser(spec: ModelSpec) -> ArgumentParser:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line of train.py, parsed."""
+    """A parsed command line of train.py."""
 
     spec: ModelSpec
     args: argparse.Namespace
-    given: frozenset[str]  # destinations of the options that it gives
+    given: frozenset[str]  # destinations of the options that are given
 
 
 def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
-    """Parse the options of the model that a command line names; --help and wrong options end the program."""
+    """Parse a command line with the options of the model that it names; exits on --help and wrong options."""
     spec = get_model(_model_parser().parse_known_args(argv)[0].model)
     parser = build_training_parser(spec)
     args, actions = parser.parse_args(argv), parser._option_string_actions

@@ -1,4 +1,4 @@
-"""The position of a training run: epoch and update, with the sums that the epoch's averages need."""
+"""The position of a training run: epoch and update, with running sums for the epoch's averages."""
 
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -9,7 +9,7 @@ from common.training.engine import StepResult
 
 @dataclass
 class Position:
-    """Epoch and update of a run, with the sums that the current epoch's averages need."""
+    """Epoch and update of a run, with running sums for the current epoch's averages."""
 
     epoch: int = 1
     steps_done: int = 0  # updates of this epoch
@@ -35,10 +35,10 @@ class Position:
 
 
 def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:
-    """Return a checkpoint's position; with another global batch, an unfinished epoch starts again."""
+    """Return a checkpoint's position; if the global batch has changed, an unfinished epoch starts over."""
     steps = state.get("steps_done")
     if steps is None or steps * state["global_batch"] >= sampler.steps_per_epoch * sampler.global_batch:
-        return Position(epoch=state["epoch"] + 1)  # the epoch is complete, as in other programs' checkpoints
+        return Position(epoch=state["epoch"] + 1)  # the epoch is complete, as always in other programs' checkpoints
     if state["global_batch"] != sampler.global_batch:
         return Position(epoch=state["epoch"])
     return Position(**{one.name: state[one.name] for one in fields(Position)})

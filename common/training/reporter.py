@@ -23,8 +23,8 @@ from common.text.front_end import TextFrontEnd
 from common.training.engine import StepResult
 from common.training.objective import Example, Objective
 
-_GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
-FLUSH_SECONDS = 30  # a kill can lose so much of the curves, but nothing of the JSON log
+_GRIFFIN_LIM_ITERATIONS = 16  # rough audio is enough to monitor training
+FLUSH_SECONDS = 30  # a kill can lose this much of the curves, but nothing of the JSON log
 
 
 class Reporter:
@@ -54,14 +54,14 @@ class Reporter:
     def log(
         self, step: Step, subset: str, figures: dict[str, float], *, iteration: int | None = None, stdout: bool = True
     ) -> None:
-        """Log figures of a subset, and with ``iteration`` add them to TensorBoard's curves."""
+        """Log a subset's figures; with ``iteration``, also add them to TensorBoard's curves."""
         named = {f"{subset}_{name}": value for name, value in figures.items()}
         self._logger.log(step, named, stdout=stdout)
         if iteration is not None:
             self._add_scalars(subset, iteration, figures)
 
     def update(self, step: Step, result: StepResult, *, loss: float, seconds: float) -> None:
-        """Log one update with its total loss and time; a terminal shows a progress bar instead of the line."""
+        """Log one update with its total loss and time; on a terminal, the progress bar replaces the printed line."""
         style, phases = self._objective.log_style, [phase.name for phase in self._objective.phases]
         rates = {f"lrate{self._suffix(name)}": result.learning_rate for name in style.rates or phases}
         speed = {"frames/s": result.n_frames / seconds, "took": seconds}
@@ -74,14 +74,14 @@ class Reporter:
             print_once(f"warning: {skipped}: loss or gradient not finite")
 
     def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
-        """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""
+        """Print the examples' texts and add their plots and audio to TensorBoard while training continues."""
         for example in examples:
             print_once(*(f"{subset} {example.name} {title}: {text}" for title, text in example.texts.items()))
         self.wait_for_plots()
         self._plots = self._plot_executor.submit(self._plot, subset, iteration, list(examples))
 
     def wait_for_plots(self) -> None:
-        """Wait for the plots and sound of the last examples, and raise their errors."""
+        """Wait for the plots and audio of the last examples, and raise their errors."""
         if self._plots is not None:
             self._plots.result()
             self._plots = None
@@ -95,8 +95,8 @@ class Reporter:
 
     @contextmanager
     def _writing(self, subset: str) -> Iterator[Any]:
-        """Write to a subset's files of TensorBoard."""
-        with writing(self._folder / subset, "; it is for TensorBoard"):
+        """Open a subset's TensorBoard files for writing."""
+        with writing(self._folder / subset, "; it holds TensorBoard's files"):
             if subset not in self._writers:
                 from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
 
@@ -104,27 +104,27 @@ class Reporter:
             yield self._writers[subset]
 
     def _add_scalars(self, subset: str, iteration: int, figures: dict[str, float]) -> None:
-        """Add one point to each named curve of ``subset``, at ``iteration`` (updates since the start)."""
+        """Add a point to each of a subset's curves at ``iteration`` (updates since the start)."""
         if self._is_main:
             with self._writing(subset) as writer:
                 for name, value in figures.items():
                     writer.add_scalar(name, value, iteration)
 
     def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
-        """Add each utterance's picture and sound."""
+        """Add each utterance's plot and audio."""
         for example in examples:
             if not all(torch.isfinite(mel).all() for mel in example.mels.values()):
                 what = f"{subset} {example.name}: its mel-spectrogram is not finite after update {iteration}"
                 raise InputError(f"{what}; resume from an earlier --checkpoint-path with a lower --learning-rate")
             name = example.name.rpartition(" (")[0] or example.name  # wavs/a b.wav (list.txt:7) -> wavs/a b.wav
-            tag = re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", name))  # wavs_a_b: one entry over time
+            tag = re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", name))  # wavs_a_b: one entry for all validations
             picture = self._picture(example, title=": ".join(filter(None, [name, example.text])))
             invert = partial(griffin_lim, config=self._audio, n_iter=_GRIFFIN_LIM_ITERATIONS)
             sounds = example.audio or {title: invert(mel.float().cpu()) for title, mel in example.mels.items()}
             with self._writing(subset) as writer:
                 writer.add_image(f"utterance/{tag}", picture, iteration, dataformats="HWC")
                 for title, wave in sounds.items():
-                    # An untrained model's sound can exceed what is playable, or be NaN.
+                    # An untrained model's output can exceed [-1, 1] or be NaN.
                     playable = wave.detach().float().cpu().nan_to_num(0.0).clamp(-1.0, 1.0)[None]
                     writer.add_audio(f"audio_{title}/{tag}", playable, iteration, sample_rate=self._audio.sampling_rate)
                 for title, text in example.texts.items():
@@ -132,10 +132,10 @@ class Reporter:
                 writer.flush()
 
     def _picture(self, example: Example, *, title: str) -> Any:
-        """Draw an utterance over one time axis; returns an array (height, width, 3)."""
+        """Plot an utterance on one time axis; return an array (height, width, 3)."""
         from common import plots  # matplotlib takes half a second to import, and other ranks never draw
 
-        tokens = example.tokens  # phonological features are no symbols
+        tokens = example.tokens  # phonological features aren't symbols
         ids = tokens.tolist() if self._symbols and tokens is not None and tokens.dim() == 1 else []
         figure = plots.plot_utterance(
             example.mels,

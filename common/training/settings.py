@@ -18,40 +18,40 @@ from common.training.options import RunOptions
 
 @dataclass(frozen=True)
 class MelSource:
-    """A description of mels, and where it comes from."""
+    """Mel settings, and where they come from."""
 
     name: str  # in messages
     audio: AudioConfig
-    unrecorded: tuple[str, ...] = ()  # fields that are assumed
+    unrecorded: tuple[str, ...] = ()  # fields that are assumed, since the source lacks them
 
     def check_agreement(self, other: "MelSource") -> None:
-        """Raise OptionError if another source describes other mels, with each field that differs."""
+        """Raise OptionError, which names each field that differs, if another source describes different mels."""
         names = self.name, other.name
         if lines := differences(self.audio, other.audio, names=names, ignored=other.unrecorded):
-            raise OptionError(f"{' and '.join(names)} are of different mels: {'; '.join(lines)}; give one of them")
+            raise OptionError(f"{' and '.join(names)} describe different mels: {'; '.join(lines)}; give one of them")
 
 
 def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
-    """Return the description of the mels in a folder, which ``option`` names; None if it has none."""
+    """Return the settings of the mels in ``folder``, None if it records none; ``option`` is for messages."""
     audio = features_config(folder)
     return None if audio is None else MelSource(f"{option} {folder}".strip(), audio)
 
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """Options and checkpoints of a training, besides the options of its model."""
+    """Options and checkpoints of a training, except for its model's own options."""
 
     run: RunOptions
     computing: ComputingOptions
     audio: AudioOptions
     resumed: tuple[Path, Checkpoint] | None = None  # the checkpoint that the run continues
-    initial: tuple[Path, Checkpoint] | None = None  # the one whose weights a new run begins with
+    initial: tuple[Path, Checkpoint] | None = None  # the one whose weights a new run starts from
 
     def mels(self, *sources: MelSource | None, for_voice: Path | None = None, may_resume: bool = True) -> AudioConfig:
-        """Return the mels of ``sources``, --for-voice and --audio-config, with the given options' changes.
+        """Return the mel settings of ``sources``, --for-voice and --audio-config, changed by the given mel options.
 
-        Without these, they are the first checkpoint's (if it ``may_resume`` them), or the corpus's. Raises OptionError
-        with each field in which two of them differ.
+        Without any source, use those of the checkpoint to start from (if ``may_resume``), else the corpus's. Raises
+        OptionError, which names each field that differs, if two sources disagree.
         """
         voice = file = None
         if for_voice is not None:
@@ -59,7 +59,7 @@ class TrainingRequest:
             voice = MelSource(f"--for-voice {for_voice}", checkpoint.audio, checkpoint.assumed)
         if (path := self.audio.audio_config) is not None:
             file = MelSource(f"--audio-config {path}", read_audio_config(path))
-        # The source with the fewest unrecorded fields comes first; the others must agree in what they record.
+        # The source with the fewest unrecorded fields comes first; the others must agree with it on what they record.
         found = sorted((one for one in (*sources, voice, file) if one is not None), key=lambda one: len(one.unrecorded))
         for other in found[1:]:
             found[0].check_agreement(other)
@@ -73,22 +73,22 @@ class TrainingRequest:
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """How a model's package sets up a training. The functions return lines to print.
+    """A training as set up by a model's package. The functions return lines to print.
 
-    ``initial`` is the checkpoint of --from-checkpoint with its path, or None; ``new``: no other provides the weights.
+    ``initial`` is the path and checkpoint of --from-checkpoint, or None. ``new``: no other checkpoint has been loaded.
     """
 
     options: Any  # the package's own frozen dataclass
     audio: AudioConfig
     text: TextConfig | None  # None: the model reads no text
     optimization: Optimization
-    same_shapes: bool = False  # whether all batches of training have one shape, as segments of one size do
-    adaptable: tuple[str, ...] = ()  # fields of AudioConfig in which a checkpoint to resume from may differ
-    notes: Sequence[str] = ()  # lines to print, on what was chosen
-    # (checkpoint of --from-checkpoint, template) -> the checkpoint for the template's other symbols, and lines
+    same_shapes: bool = False  # whether all training batches have the same shape, such as fixed-size segments
+    adaptable: tuple[str, ...] = ()  # fields of AudioConfig that may differ in the checkpoint to resume
+    notes: Sequence[str] = ()  # lines to print about what was chosen
+    # (checkpoint of --from-checkpoint, template) -> the checkpoint adapted to the template's symbols, and lines
     adapt: Callable[[Checkpoint, Checkpoint], tuple[Checkpoint, list[str]]] | None = None
-    # (networks, options, *, text, training_set, initial, new) -> lines; sets weights and what no architecture says
+    # (networks, options, *, text, training_set, initial, new) -> lines; sets weights and other initial state
     set_up_networks: Callable[..., list[str]] | None = None
-    # (networks, options, *, training_set, validation_set, initial, gather, new) -> lines; stores what is computed over
-    # the training list, by `common.distributed.Gather`
+    # (networks, options, *, training_set, validation_set, initial, gather, new) -> lines; stores statistics of
+    # the training list, computed with `common.distributed.Gather`
     compute_statistics: Callable[..., list[str]] | None = None

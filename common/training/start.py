@@ -37,11 +37,11 @@ Found = tuple[Path, Checkpoint]
 
 
 def train(line: CommandLine) -> int:
-    """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
+    """Train; return exit status 0 at the end, or 128 + the signal's number if a signal stopped the run early."""
     command = read_command(line)
     run, computing = command.request.run, command.request.computing
     with distributed.processes(cuda=computing.cuda) as ranks:
-        torch.manual_seed(run.seed + ranks.rank)  # other dropout masks in each; the data's order needs none
+        torch.manual_seed(run.seed + ranks.rank)  # each process needs its own dropout masks
         amp_dtype = prepare_computing(computing).amp_dtype
         stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
     if stopped_by is None:
@@ -52,7 +52,7 @@ def train(line: CommandLine) -> int:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line of training with the checkpoints that it names."""
+    """A training command line with the checkpoints that it names."""
 
     spec: ModelSpec
     options: Any  # the package's own
@@ -61,12 +61,12 @@ class Command:
 
     @property
     def found(self) -> Found | None:
-        """The checkpoint to load weights from; a package may load those of --from-checkpoint by itself."""
+        """The checkpoint to load weights from, unless the package loads --from-checkpoint itself."""
         return self.request.resumed or (None if self.spec.starts_from_checkpoint else self.request.initial)
 
 
 def read_command(line: CommandLine) -> Command:
-    """Read the checkpoints that a command line names, which give defaults of options."""
+    """Read the checkpoints that a command line names; they provide defaults for options."""
     spec, args = line.spec, line.args
     resumed, initial = _checkpoints(args)
     if (find_defaults := spec.find("training_setup", "find_defaults")) is not None:
@@ -83,25 +83,25 @@ def read_command(line: CommandLine) -> Command:
 
 
 def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
-    """Return the checkpoint to resume, and that of --from-checkpoint."""
+    """Return the checkpoint to resume and the one of --from-checkpoint."""
     path, initial = args.checkpoint_path, args.from_checkpoint
     if path is not None and (args.resume or initial is not None):
         other = "--resume" if args.resume else "--from-checkpoint"
-        raise OptionError(f"--checkpoint-path and {other} both say what to begin with; give one of them")
+        raise OptionError(f"--checkpoint-path and {other} both select initial weights; give one of them")
     found = None if path is None else (path, load_checkpoint(path))
     if args.resume:
         found = load_last_checkpoint(args.output, args.model, warn=lambda line: print_once(f"warning: {line}"))
     if found is not None and found[1].layout == OWN_LAYOUT and found[1].stripped is not None:
-        wanted = "give the checkpoint before stripping, or use --from-checkpoint"
-        raise CheckpointError(f"{found[0]}: stripped for inference, it holds nothing to resume from; {wanted}")
+        wanted = "give the full checkpoint, or use --from-checkpoint"
+        raise CheckpointError(f"{found[0]}: stripped for inference, so it can't be resumed; {wanted}")
     if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
-        what = f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}"
-        raise OptionError(f"{what}; add --resume to continue, or choose another --output (NAME of scripts)")
+        what = f"{args.output} already contains checkpoints of {args.model}, most recently {saved[-1].name}"
+        raise OptionError(f"{what}; add --resume to continue, or choose another --output (NAME in scripts)")
     return found, None if initial is None else (initial, _without_training(load_checkpoint(initial)))
 
 
 def _without_training(checkpoint: Checkpoint) -> Checkpoint:
-    """Return a checkpoint's weights alone, the EMA weights if it has them, to start a new training from."""
+    """Return a checkpoint with only its weights (EMA weights if it has them), to start a new training from."""
     networks, stripped = checkpoint.networks | (checkpoint.ema or {}), Stripped("float32", ema=checkpoint.has_ema)
     return replace(checkpoint, networks=networks, ema=None, training=None, stripped=stripped)
 
@@ -110,7 +110,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     """Build networks, data and engine, and load the checkpoint."""
     spec, request, run, found = command.spec, command.request, command.request.run, command.found
     new, setup = found is None, spec.training_setup.set_up(command.options, request)
-    if run.sorted_updates is None:  # a resumed run keeps its order, on any device
+    if run.sorted_updates is None:  # a resumed run keeps its data order on any device
         state = found[1].training if found is not None else None
         default = sorted_updates(ranks.device, same_shapes=setup.same_shapes)
         run = replace(run, sorted_updates=(state or {}).get("sorted_updates", default))
@@ -141,7 +141,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         networks, objective, setup.optimization, run, ranks=ranks, amp_dtype=amp_dtype, same_shapes=same_shapes
     )
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger)
-    names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # which lists decide, too
+    names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # may depend on the lists
     fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
     logger.parameter(**command.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
     if found is not None:
@@ -151,24 +151,24 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
 
 
 def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
-    """Fit an update to the training list: fewer accumulation steps, then a smaller batch."""
+    """Shrink an update that exceeds the training list: fewer accumulation steps, then a smaller batch."""
     given, share = (run.batch_size, run.gradient_accumulation_steps), n_utterances // ranks.world_size
     steps = min(given[1], max(1, share // given[0]))
     size = min(given[0], max(1, share // steps))
     if (size, steps) != given:
         wanted = f"{ranks.world_size} x {given[0]} x {given[1]} (processes x batch size x accumulation)"
         fitting = f"--batch-size {size} --gradient-accumulation-steps {steps}"
-        print_once(f"{n_utterances} utterances are too few for an update of {wanted}: it takes {fitting}")
+        print_once(f"{n_utterances} utterances are too few for an update of {wanted}: using {fitting}")
     return replace(run, batch_size=size, gradient_accumulation_steps=steps)
 
 
 def sorted_updates(device: torch.device, *, same_shapes: bool) -> int:
-    """Return the default of --sorted-updates; 4 raises LJSpeech's valid frames in 4 batches of 64 from 85 to 96 %."""
+    """Return the default of --sorted-updates; 4 raises valid frames (LJSpeech, 4 batches of 64) from 85 to 96 %."""
     return 1 if same_shapes or device.type == "cpu" else 4
 
 
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
-    """Return the longest utterance of this training and those before it; None if it isn't known."""
+    """Return the sizes of the longest utterance of this training and earlier ones; None if unknown."""
     begun = request.resumed or request.initial
     longest = training_set.longest if isinstance(training_set, TextMelDataset) else None
     before = longest if begun is None else begun[1].longest
@@ -176,14 +176,14 @@ def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
 
 
 def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
-    """Return the ModelConfig of a checkpoint, which must be of the model being trained."""
+    """Return a checkpoint's ModelConfig; raises CheckpointError if it is of another model."""
     if checkpoint.model != spec.name:
         raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
     return checkpoint.config
 
 
 def _recorded_config(found: Found | None, spec: ModelSpec) -> Any:
-    """Return the ModelConfig of a checkpoint; None if a published file records none, so that options describe it."""
+    """Return a checkpoint's ModelConfig; None if a published file doesn't record it, so that options define it."""
     if found is None:
         return None
     config = _config_of(found[1], spec, where=found[0])
@@ -193,19 +193,19 @@ def _recorded_config(found: Found | None, spec: ModelSpec) -> Any:
 def _check_fits(
     template: Checkpoint, found: Checkpoint, spec: ModelSpec, *, where: Path, adaptable: Sequence[str]
 ) -> None:
-    """Raise CheckpointError for another architecture or other features, with each field that differs.
+    """Raise CheckpointError, which names each field that differs, if the architecture or the features differ.
 
-    ``adaptable`` names fields of the audio that may differ, since the model will adapt to them.
+    ``adaptable`` names audio fields that may differ, since the model will adapt to them.
     """
     names = (str(where), "these options and data")
     config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
-    # The checkpoint may lack networks that only training needs, which have their own configuration.
+    # The checkpoint may lack training-only networks, which have their own configuration.
     lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
     lines = differences(config, wanted, names=names, ignored=(*found.assumed_config, *lacking))
     lines += differences(found.audio, template.audio, names=names, ignored=adaptable)
     if found.text is not None and template.text is not None:
         text = with_given_files(found.text, template.text)
-        if text.input_type == template.text.input_type == "pf" and not text.phone_features:  # as published
+        if text.input_type == template.text.input_type == "pf" and not text.phone_features:  # as in published files
             text = replace(text, phone_features=template.text.phone_features)
         lines += differences(text, template.text, names=names)
     if lines:
@@ -215,7 +215,7 @@ def _check_fits(
 def _load_weights(
     networks: Networks, found: Found, command: Command, *, template: Checkpoint, setup: TrainingSetup
 ) -> None:
-    """Load a checkpoint's weights, adapted if they are of another voice; networks for training alone may be missing."""
+    """Load a checkpoint's weights, adapting those of another voice; training-only networks may be missing."""
     spec, (path, checkpoint) = command.spec, found
     if command.request.resumed is None and setup.adapt is not None and checkpoint.model == spec.name:
         checkpoint, lines = setup.adapt(checkpoint, template)
@@ -226,11 +226,11 @@ def _load_weights(
     present = {name: network for name, network in networks.items() if name not in absent}
     load_weights(present, checkpoint.networks, where=str(path))
     if absent:
-        print_once(f"{path} holds the {inferring} alone: {' and '.join(absent)} begin with new weights")
+        print_once(f"{path} contains only the {inferring}: {' and '.join(absent)} start with new weights")
 
 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint) -> None:
-    """Resume a training, or start one from trained weights, which are loaded already."""
+    """Resume a training, or start one from trained weights; the weights are already loaded."""
     if (state := checkpoint.training) is None:
         weights = "EMA weights" if checkpoint.stripped is not None and checkpoint.stripped.ema else "weights"
         print_once(f"starting a new training from the {weights} of {path}")

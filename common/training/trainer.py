@@ -1,4 +1,4 @@
-"""The training loop of every model: epochs, validation, logs, checkpoints, exact resume, and stopping in between."""
+"""The training loop of every model: epochs, validation, logs, checkpoints, exact resume, and clean stops."""
 
 import itertools
 import math
@@ -33,7 +33,7 @@ from common.training.verdict import describe_training, find_figure, validations_
 
 
 class Trainer:
-    """Trains until the last epoch, or until it is asked to stop."""
+    """Trains until the last epoch or until asked to stop."""
 
     def __init__(
         self,
@@ -46,16 +46,16 @@ class Trainer:
         options: RunOptions,
         logger: Logger,
     ) -> None:
-        """``template`` is a checkpoint of this run without weights."""
+        """``template`` is this run's checkpoint without weights."""
         self.engine = engine
-        self.is_fine_tuning = False  # whether to validate the initial weights, to compare with
+        self.is_fine_tuning = False  # whether to validate the initial weights, for comparison
         self._lock = lock_folder(options.output) if ranks.is_main else None
         self._template = template
         self._ranks = ranks
         self._options = options
         self._position = Position()
         self._stopping = False
-        self._is_due = False  # whether a checkpoint is due by the clock
+        self._is_due = False  # whether --minutes-per-checkpoint have passed
         self._saved_at = time.monotonic()
         self._reported_at = 0.0
         self._best: dict[str, Any] | None = None  # epoch, iteration within it, and metric of the best validation
@@ -80,7 +80,7 @@ class Trainer:
         self._reporter = Reporter(logger, options.output, *described, is_main=ranks.is_main)
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
-        """Restore the training state of ``checkpoint``, whose weights are loaded already.
+        """Restore the training state of ``checkpoint``, whose weights are already loaded.
 
         Returns lines about what can't be restored. Raises CheckpointError if the state doesn't fit.
         """
@@ -90,29 +90,29 @@ class Trainer:
         if ema is not None and checkpoint.ema is not None:
             load_weights(ema.networks, checkpoint.ema, where=str(where), kind="EMA weights")
         elif ema is not None:
-            notes.append(f"{where} holds no EMA weights: they are copied from its weights")
+            notes.append(f"{where} has no EMA weights: they start as a copy of its weights")
         elif checkpoint.ema is not None:
             notes.append(f"the EMA weights of {where} are dropped, since --ema-decay is 0")
         self._position, n = resumed_position(state, self._sampler), self._ranks.world_size
         best = state.get("best")
-        if best is not None and self._options.keep_best in best:  # else of another metric
+        if best is not None and self._options.keep_best in best:  # otherwise the best of another metric
             self._best = best if self._path(best["epoch"], best.get("iteration")).is_file() else None
         self._history = list(state.get("history", []))
         random = state.get("random", [])
         if len(random) == n:
             _set_random_state(random[self._ranks.rank], self._ranks.device)
         elif state.get("steps_done") is not None:
-            notes.append(f"{where} holds random states of {len(random)} processes, not {n}: they are reinitialized")
+            notes.append(f"{where} has random states for {len(random)} processes, not {n}: they are reinitialized")
         return notes
 
     def fit(self) -> signal.Signals | None:
-        """Train until the last epoch; returns the signal that stopped it early (SIGTERM if another process got it)."""
+        """Train until the last epoch; return the signal that stopped it early (SIGTERM if another process got it)."""
         position, options, n_steps = self._position, self._options, self._sampler.steps_per_epoch
         last_epoch = min(options.epochs, position.epoch - 1 + (options.epochs_this_job or options.epochs))
         if position.epoch > last_epoch:
             print_once(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {options.epochs}")
         for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
-            unfinished.unlink(missing_ok=True)  # a killed run was writing it
+            unfinished.unlink(missing_ok=True)  # left by a killed run
         shown = self._ranks.is_main and has_terminal()
         bar: Progress[None] = progress(total=last_epoch * n_steps, desc="training", unit="step", enabled=shown)
         try:
@@ -131,7 +131,7 @@ class Trainer:
             self._reporter.wait_for_plots()
         except OutputError as error:
             saved = saved_checkpoints(options.output, self._template.model)
-            last = f"the last checkpoint is {saved[-1]}: add --resume to continue from it" if saved else "none is saved"
+            last = f"the last checkpoint is {saved[-1]}: add --resume to continue" if saved else "no checkpoint exists"
             raise OutputError(f"{error}; {last}") from error
         finally:
             self._reporter.close()
@@ -160,10 +160,10 @@ class Trainer:
             if saves := is_best or self._is_due or self._is_multiple_of(options.steps_per_checkpoint):
                 self._save(rolling=True, is_best=is_best)
             if validates or saves:
-                self._reported_at = time.perf_counter()  # neither is part of the next update
+                self._reported_at = time.perf_counter()  # exclude both from the next update's time
 
     def updates(self) -> Iterator[list[Batch]]:
-        """This process's micro-batches of one update after another, on the device."""
+        """Yield this process's micro-batches for each update, on the device."""
         size, batches = self._options.gradient_accumulation_steps, batches_of(self._training_loader)
         while len(group := list(itertools.islice(batches, size))) == size:
             yield [batch.to(self._ranks.device) for batch in group]
@@ -212,7 +212,7 @@ class Trainer:
             self._save(rolling=True)
 
     def _validate(self, step: tuple[int, ...]) -> dict[str, float]:
-        """Log the figures of validation; returns them, with the loss as the last epoch weights it, for comparisons."""
+        """Validate and log the figures; return them with the loss weighted as in the last epoch, for comparison."""
         engine, epoch = self.engine, step[0]
         found: dict[str, float] = {}
         for subset, networks in self._validated.items():
@@ -226,13 +226,13 @@ class Trainer:
         return found
 
     def _compare(self, figures: dict[str, float]) -> bool:
-        """Record a validation and print a line about the training; returns whether it is the best so far."""
+        """Record a validation and print a line about the training; return whether it is the best so far."""
         position, options, objective = self._position, self._options, self.engine.objective
         metric, value = options.keep_best, find_figure(figures, options.keep_best)
         if value is None:
-            print_once(f"warning: --keep-best {metric}: no figure of validation, expected one of {', '.join(figures)}")
+            print_once(f"warning: --keep-best {metric}: not a validation metric, expected one of {', '.join(figures)}")
         best = math.inf if self._best is None else self._best[metric]
-        # NaN is no better, and if all updates were skipped, nothing was learned.
+        # NaN is never better, and if all updates were skipped, nothing was learned.
         if is_best := value is not None and value < best and position.skipped < position.steps_done:
             within = {"iteration": self.engine.iteration} if position.steps_done < self._sampler.steps_per_epoch else {}
             self._best = {"epoch": position.epoch, metric: value} | within
@@ -259,7 +259,7 @@ class Trainer:
         return checkpoint_path(self._options.output, self._template.model, epoch=epoch, iteration=iteration)
 
     def _save(self, *, rolling: bool, is_best: bool = False) -> None:
-        """Write a checkpoint of a finished epoch, or a rolling one within it, and remove those that it replaces."""
+        """Write a checkpoint of a finished epoch, or a rolling one within an epoch, and remove those it replaces."""
         engine = self.engine
         own: dict[str, Any] = {
             "global_batch": self._sampler.global_batch,
@@ -285,9 +285,9 @@ class Trainer:
         self._saved_at, self._is_due = time.monotonic(), False
 
     def _remove_old(self, newest: Path) -> None:
-        """Remove what ``newest`` replaces, but not the best checkpoint, milestones, and the last few of epochs.
+        """Remove the checkpoints that ``newest`` replaces; keep the best one, the milestones and the last epochs'.
 
-        Within an epoch, the rolling checkpoint before it stays too, to fall back to if the newest is damaged.
+        Within an epoch, also keep the previous rolling checkpoint, in case the newest is damaged.
         """
         options, saved = self._options, saved_checkpoints(self._options.output, self._template.model)
         kept = {newest, *(self._path(epoch, None) for epoch in options.keep_milestones)}
