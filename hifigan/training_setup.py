@@ -89,7 +89,7 @@ def model_config(
 
 
 def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the preset's rates if they multiply to the hop length, else as many descending rates that do."""
+    """Return the preset's rates if they multiply to the hop length, else equally many descending rates that do."""
     if prod(preset) == hop_length:
         return preset
     for rates in combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset)):  # the largest come first
