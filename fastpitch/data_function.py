@@ -62,7 +62,7 @@ class FastPitchDataset(TextMelDataset):
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=model.n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
             raise InputError(f"--p-arpabet {text.p_arpabet}: durations belong to fixed symbols; give 0 or 1")
-        if self.recorded:  # the number of frames is known without reading them
+        if self.recorded:  # the number of frames is known without reading the files
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
         if not self.has_durations and "pitch" in entries[0].fields:

@@ -36,7 +36,7 @@ class FastPitchBatch(TextMelBatch):
     durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model aligns
     pitch: Tensor | None = None  # (B, L) float32, normalized; with durations
     pitch_frames: Tensor | None = None  # (B, F) float32, normalized, 0 where unvoiced; without durations
-    prior: Tensor | None = None  # (B, F, L) float32, of the alignment; without durations
+    prior: Tensor | None = None  # (B, F, L) float32, alignment prior; without durations
     speakers: Tensor | None = None  # (B,) int64
     window: Tensor | None = None  # (B,) float32 from 0 to 1: position of the frames that the discriminator scores
 

@@ -41,7 +41,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
     known, own = ((), None) if voice is None else (voice.speaker_names, voice.text)
     text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known), initial=own)
-    if voice is not None and request.resumed is None:  # unknown symbols are dropped, but another language is refused
+    if voice is not None and request.resumed is None:  # drops unknown symbols, but refuses another language
         refuse_rewritten_letters({one.where: one.fields["text"] for one in entries}, text.of_transcripts)
     notes = []
     if voice is None and "durations" in entries[0].fields:

@@ -1,4 +1,4 @@
-"""HiFi-GAN's generator: mel-spectrogram to wave by transposed convolutions and dilated residual blocks."""
+"""HiFi-GAN's generator: mel-spectrogram to wave with transposed convolutions and dilated residual blocks."""
 
 from math import prod
 from pathlib import Path

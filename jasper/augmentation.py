@@ -11,7 +11,7 @@ Limits = tuple[int, int] | None  # range of a width, inclusive; None: the whole 
 
 
 class Checked:
-    """A dataclass that checks the ranges of its options."""
+    """A dataclass that checks its options' ranges."""
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -66,7 +66,7 @@ class BlockConfig:
     dilation: int = option(1, "frames", least=1)
     dropout: float = option(0.2, "probability", least=0, below=1)
     residual: bool = True  # a connection around the block
-    residual_dense: bool = False  # also one from the input of every earlier dense block
+    residual_dense: bool = False  # also connections from the inputs of all earlier dense blocks
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -65,7 +65,7 @@ class JasperObjective(Objective):
         return network, inputs, network(inputs.features, inputs.lengths)
 
     def features(self, network: Jasper, batch: JasperBatch) -> JasperFeatures:
-        """The network's input, with masks if the batch has draws."""
+        """Compute the network's input, with masks if the batch has draws."""
         inputs = network.features(batch.waves, batch.wave_lengths)
         if batch.draws is None:
             return inputs

@@ -1,4 +1,4 @@
-"""Jasper: blocks of convolutions over time with dense residual connections, and a classifier of each frame."""
+"""Jasper: blocks of convolutions over time with dense residual connections, and a classifier for each frame."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Transcripts in Jasper's form: published normalization, and characters as labels."""
+"""Convert transcripts to Jasper's form: published normalization, and characters as labels."""
 
 import re
 import string

@@ -26,7 +26,7 @@ class Decoded:
 
 
 class PrenetMasks:
-    """Seeded dropout masks for decoding, the same for every utterance of any batch."""
+    """Seeded dropout masks for decoding, the same for every utterance in any batch."""
 
     def __init__(self, width: int, *, seed: int) -> None:
         self._width = width

@@ -24,7 +24,7 @@ class Linear(nn.Module):
 
 
 class ConvolutionBlock(nn.ModuleList):
-    """Convolution, batch norm, activation (``linear``: none), dropout: the block of encoder and postnet."""
+    """Convolution, batch norm, activation (``linear``: none), dropout: a block of the encoder or postnet."""
 
     def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: Gain) -> None:
         convolution = ConvNorm(in_channels, out_channels, kernel_size=kernel_size, gain=activation)

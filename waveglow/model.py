@@ -117,7 +117,7 @@ class WaveGlow(MelToWave, nn.Module):
     """Sound and mel to noise, for training, and noise and mel to sound (Prenger et al., WaveGlow, 2018)."""
 
     def __init__(self, config: ModelConfig, *, hop_length: int) -> None:
-        """``hop_length`` (samples) is that of the mels; it must be a multiple of ``config.n_group``."""
+        """``hop_length`` (samples) is the mels'; it must be a multiple of ``config.n_group``."""
         super().__init__()
         self.config = config
         self.hop_length = hop_length
@@ -197,7 +197,7 @@ class WaveGlow(MelToWave, nn.Module):
         return VocoderSettings({"sigma": options.sigma_infer, "seed": seed}, silent={"sigma": 0.0})
 
     def prepare_for_inference(self) -> None:
-        """Fold weight norm and invert the 1x1 convolutions; the network cannot be trained afterwards."""
+        """Fold weight norm and invert the 1x1 convolutions; the network can't be trained afterwards."""
         self.eval()
         fold_weight_norm(self)
         for conv in self.convinv:

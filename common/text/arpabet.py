@@ -27,7 +27,7 @@ ARPABET_AMBIGUOUS = ("ignore", "first")
 HETERONYMS = Path(__file__).parent / "heteronyms.txt"
 _PLURAL = "Z"  # the published phone for every final s that isn't in the dictionary
 
-# Phones; a final "s" that isn't itself spelled, after spelled letters ("t.v.s", "g.p.u.'s", not "u.s."); a word.
+# Phones; an "s" after spelled letters that isn't one of them ("t.v.s", "g.p.u.'s", but not "u.s."); a word.
 _PIECE = re.compile(r"\{[^}]*\}|(?:(?<=\.)|(?<=\.'))(s)(?!\.|'?[^\W\d_])|[^\W\d_]+(?:'[^\W\d_]+)*")
 _VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", an alternative pronunciation
 
@@ -115,7 +115,7 @@ class Pronouncer:
         self._reads_context = ENGLISH_V3 in config.cleaners and config.heteronyms is None  # the rules expect its words
 
     def phones_of(self, word: str) -> str | None:
-        """Phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
+        """Return phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
         check_held(self._config)
         return self._known(word.lower())
 
@@ -141,7 +141,7 @@ class Pronouncer:
         in_context = {one.start: one.arpabet for one in read_heteronyms(text)} if self._reads_context else {}
         parts: list[str] = []
         end = 0  # of the text in ``parts``
-        spelled = -1  # where a letter that became phones ended: "v" of "t.v.s"
+        spelled = -1  # end of the last letter that became phones, such as "v" in "t.v.s"
         for match in _PIECE.finditer(text):
             word = match.group()
             if word[0] == "{":

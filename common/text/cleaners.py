@@ -22,7 +22,7 @@ from common.text.normalization.published.reading import (
     to_ascii,
 )
 
-TACOTRON2 = "english_cleaners_tacotron2"  # reads the text between phones in curly braces at once, not word by word
+TACOTRON2 = "english_cleaners_tacotron2"  # cleans all text between phones in curly braces at once, not word by word
 ENGLISH_V3 = "english_cleaners_v3"  # for new voices
 _RELEASE_1_1 = "_1_1"  # suffix of cleaners that write ASCII with FastPitch 1.1's own table
 _SPACES = re.compile(r"\s+")

@@ -13,7 +13,7 @@ TRANSCRIPT_TYPES = ("text", "phones")
 class TextConfig:
     """The configuration of the text front end: how a transcript becomes symbol ids."""
 
-    # char: graphemes (and curly-brace ARPAbet); phone: phones separated by spaces; pf: the same, as feature vectors
+    # char: graphemes (and curly-brace ARPAbet); phone: phones separated by spaces; pf: phones as feature vectors
     input_type: str = "char"
     symbol_set: str = "english_basic"
     cleaners: tuple[str, ...] = ("english_cleaners",)

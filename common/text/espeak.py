@@ -181,7 +181,7 @@ class Speaker:
 
 
 def transcribe(text: str, *, language: str) -> list[Clause]:
-    """Transcribe ``text`` in a language (a tag such as "de"); phones between `GIVEN` stay. Raises InputError."""
+    """Transcribe ``text`` in a language (a tag such as "de"); phones between `GIVEN` are kept. Raises InputError."""
     begin, end = GIVEN
     text = text.replace("[[", "[ [").replace(begin, "[[").replace(end, "]]")
     clauses = library("read").ask("read", text, Speaker(language))["clauses"]
@@ -231,7 +231,7 @@ class _Span:
     symbols: tuple[tuple[str, int], ...]
     start: int
     end: int
-    word: int  # position in the text of the word it belongs to
+    word: int  # position in the text of the word that it belongs to
     name: str = ""  # eSpeak's name, or several names
 
     def intervals(self, rate: int) -> list[Interval]:

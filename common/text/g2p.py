@@ -87,7 +87,7 @@ def is_named(letter: str, language: str) -> bool:
     word = word_table("script_words").get(script)
     if word is None:
         return is_phonetic(letter)
-    return len(_words(word, language)) >= len(word)  # a name for each of its letters
+    return len(_words(word, language)) >= len(word)  # eSpeak NG says the name of each letter
 
 
 def _sounds_of_word(word: Sequence[str], table: SymbolTable, part: int, number: int) -> list[SpokenSymbol]:

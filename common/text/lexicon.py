@@ -13,7 +13,7 @@ from common.text.phone_alphabets import ALPHABETS, alphabet_of, phones_for_voice
 from common.text.words import PUNCTUATION
 
 _TOKEN = re.compile(r"\{[^}]*\}|[^\s{]+")
-_WORD = re.compile(r"[\w.'&+@#$%]+")  # in "US-based" and "US,UK"; "3.5" and "R&D" are one word
+_WORD = re.compile(r"[\w.'&+@#$%]+")  # two words in "US-based" and "US,UK"; one in "3.5" and "R&D"
 _APOSTROPHES = str.maketrans("’ʼ＇", "'''")
 _COMMENT = re.compile(r"\s#")
 _EXPECTED = "expected lines such as 'NVIDIA<tab>EH0 N V IH1 D IY0 AH0' or 'NVIDIA<tab>ɛnˈvɪdiə'"

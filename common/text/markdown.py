@@ -109,7 +109,7 @@ def _unwrapped(match: re.Match) -> str:
 
 def _blocks(text: str) -> Iterator[Item]:
     """Yield headings, items, rows and paragraphs, each followed by its boundary."""
-    lines: list[str] = []  # of the block that is being read
+    lines: list[str] = []  # of the current block
     is_item = is_code = False
     is_lone = "\n" not in text.strip()
 

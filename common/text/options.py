@@ -108,7 +108,7 @@ class TextOverrides:
 
     input_type: str | None = option(None, "instead of the checkpoint's", choices=INPUT_TYPES)
     phone_features: Path | None = option(
-        None, "table of phonological features, for a published checkpoint, which has none", metavar="FILE"
+        None, "table of phonological features, for published checkpoints, which have none", metavar="FILE"
     )
     symbol_set: str | None = option(None, "instead of the checkpoint's", choices=SYMBOL_SETS)
     text_cleaners: tuple[str, ...] | None = option(
@@ -128,7 +128,7 @@ class TextOverrides:
     )
     cmudict_path: Path | None = option(None, "dictionary in CMUdict's format, instead of the checkpoint's")
     heteronyms_path: Path | None = option(None, "words that stay letters, instead of the checkpoint's")
-    g2p: str | None = option(None, "convert text to phones, or read phones, unlike the checkpoint", choices=_G2P)
+    g2p: str | None = option(None, "espeak: text to phones; none: read phones; default: checkpoint's", choices=_G2P)
     g2p_language: str | None = option(None, "language tag of eSpeak NG, instead of the checkpoint's", metavar="TAG")
 
 

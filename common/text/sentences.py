@@ -19,7 +19,7 @@ PARAGRAPH = 0.7
 SEMICOLON = 0.25  # and colons and dashes, where a long sentence is cut
 COMMA = 0.15  # the same
 SPACE = 0.05  # where a long sentence without punctuation is cut
-_PAUSES = (SPACE, SPACE, COMMA, SEMICOLON)  # by the strength of a cut, from 1
+_PAUSES = (SPACE, SPACE, COMMA, SEMICOLON)  # by the strength of a cut, starting from 1
 _AT_CONJUNCTION = 2  # strength
 EARLY = (25, 60)  # fewest and most characters of a first clause; 60 take 3 s to speak
 _BOUNDARIES = {"sentence": SENTENCE, "paragraph": PARAGRAPH}
@@ -100,7 +100,7 @@ class _Draft:
 
     spans: list[Span]
     pause: float
-    explicit: bool = False  # whether a <break> says how long the pause is
+    explicit: bool = False  # whether a <break> sets the pause
 
 
 class _Splitter:

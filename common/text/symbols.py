@@ -63,7 +63,7 @@ def name_counts(symbols: Counter[str]) -> str:
     """List the most frequent symbols with their counts, and how many more there are: ``'“' (2), U+0303 (1)``."""
     named = []
     for symbol, count in symbols.most_common():
-        is_mark = combining(symbol[0]) > 0  # which would be drawn over the quote before it
+        is_mark = combining(symbol[0]) > 0  # it would be drawn over the quote before it
         symbol = symbol.removeprefix("@") if len(symbol) > 1 else symbol
         named.append(f"{f'U+{ord(symbol[0]):04X}' if is_mark else shown(symbol, longest=8)} ({count})")
     return first_few(named)

@@ -28,10 +28,10 @@ Owner = tuple[int, int]  # indices of the first and last word that a sound or to
 class Word:
     """A written word, and the symbols that say it."""
 
-    text: str  # a span's source, or the word of its text, without punctuation at both ends
+    text: str  # the span's source, or a word of its text without punctuation at both ends
     start: int  # symbols [start, end) of the ids
     end: int
-    span: int  # index of the span in which it begins
+    span: int  # index of the span that it begins in
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class EncodedText:
     ids: tuple[int, ...]
     find_words: Callable[[], tuple[Word, ...]]
     reading: str = ""  # the text as the cleaners wrote it out, before it became phones
-    dropped: Counter[str] = field(default_factory=Counter)  # symbols that the voice lacks, which were left out
+    dropped: Counter[str] = field(default_factory=Counter)  # symbols that were left out because the voice lacks them
 
     @cached_property
     def words(self) -> tuple[Word, ...]:

@@ -12,7 +12,7 @@ LARGEST = 10**18 - 1  # longer numbers are read digit by digit
 def named(number: int, *, language: str = "en", to: str = "cardinal") -> str:
     """Return num2words' words for a number: 1234 -> "one thousand, two hundred and thirty-four"."""
     try:
-        from num2words import num2words  # here, as a text without numbers needs none
+        from num2words import num2words  # here, because texts without numbers don't need it
     except ImportError as error:
         raise InputError("numbers in words need the package num2words: pip install num2words") from error
     return str(num2words(number, lang=language, to=to))

@@ -108,7 +108,7 @@ def _quantity(match: re.Match) -> str:
 
 
 def _is_one(match: re.Match, gap: str = "") -> bool:
-    """Whether the unit is singular: one of it, or before a noun ("a 5 km run", "a 10-kg bag")."""
+    """Whether the unit is singular: after "1", or before a noun ("a 5 km run", "a 10-kg bag")."""
     if match.group(2, 3) == ("1", None) or gap == "-":
         return True
     after = _SINGULAR_AFTER.match(match.string[match.end() :])
@@ -124,7 +124,7 @@ def _unit(match: re.Match) -> str:
     _, quantity, _, gap, name, power, per, stop = match.groups()
     if name in LOOSE_UNITS and gap != "" and (gap == "-" or re.match(r"\s[A-Za-z]", match.string[match.end() :])):
         return match[0]
-    if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is several tens; "0.5s" is a time
+    if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is the plural of ten; "0.5s" is a time
         return match[0]
     one = unit_name(name)
     unit = _POWERS.get(power or "", "") + (one if _is_one(match, gap) else several_units(one))
