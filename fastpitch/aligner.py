@@ -11,8 +11,8 @@ from common.errors import InputError
 from common.nn.alignment_search import durations_of_path, find_path
 from common.nn.layers import ConvNorm, mask_from_lengths
 
-_N_CHANNELS = 80  # of the space in which frames and tokens are compared
-_SCALE = 0.0005  # of squared distances
+_N_CHANNELS = 80  # size of the embedding in which frames and tokens are compared
+_SCALE = 0.0005  # multiplies squared distances
 _PRIOR_EPS = 1e-8  # added to the prior before its logarithm
 _ATTENTION_EPS = 1e-12  # lower bound in the binarization loss
 _MASKED = -1e15  # log probability of padding; with -inf, gradients of shorter texts would be NaN
@@ -22,20 +22,20 @@ _MASKED = -1e15  # log probability of padding; with -inf, gradients of shorter t
 class Alignment:
     """Soft and hard alignment of a batch's frames and tokens."""
 
-    log_probs: Tensor  # (B, F, L) float32, of tokens given the frame; with a prior, not normalized
+    log_probs: Tensor  # (B, F, L) float32, of tokens given the frame; not normalized if there is a prior
     log_attention: Tensor  # (B, F, L) float32, normalized over the text's tokens; -inf at padding
-    path: Tensor  # (B, F) int64, the token of each frame by monotonic alignment search
-    durations: Tensor  # (B, L) int64, the frames of each token; at least 1, unless there are fewer frames than tokens
+    path: Tensor  # (B, F) int64, each frame's token, found by monotonic alignment search
+    durations: Tensor  # (B, L) int64, frames per token; at least 1, unless there are fewer frames than tokens
 
     @property
     def on_path(self) -> Tensor:
-        """Log attention (B, F) of frames to the token of their path."""
+        """Log attention (B, F) from each frame to its token on the path."""
         return self.log_attention.gather(2, self.path.unsqueeze(2)).squeeze(2)
 
     def attention(self, frame_lengths: Tensor, *, without: Tensor | None = None) -> Tensor:
-        """Attention weights (B, F, L) of each frame, zero after an utterance's end; without gradient.
+        """Return attention weights (B, F, L) without gradients, zero after an utterance's end.
 
-        ``without`` (B, F, L) is a prior that was added, and is removed.
+        ``without`` (B, F, L) is a prior that was added and that the weights should not include.
         """
         logs = self.log_attention.detach()
         weights = logs.exp() if without is None else torch.softmax(logs - torch.log(without + _PRIOR_EPS), 2)
@@ -43,7 +43,7 @@ class Alignment:
 
 
 class ConvAttention(nn.Module):
-    """Attention by the distance of frames and tokens; without ``mask_padding`` it reads padding, as published."""
+    """Attention by distances between frames and tokens; without ``mask_padding``, padding affects it, as published."""
 
     def __init__(self, n_mel_channels: int, n_text_channels: int, *, mask_padding: bool) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class ConvAttention(nn.Module):
 
 
 def squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
-    """queries (B, C, F), keys (B, C, L) -> |query - key|^2 (B, F, L) by a matrix product, without their differences."""
+    """queries (B, C, F), keys (B, C, L) -> |query - key|^2 (B, F, L) by a matrix product, not from differences."""
     norms = queries.square().sum(1).unsqueeze(2) + keys.square().sum(1).unsqueeze(1)
     return torch.baddbmm(norms, queries.transpose(1, 2), keys, alpha=-2)
 
@@ -93,7 +93,7 @@ def squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
 def forward_sum_losses(
     log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, blank_log_prob: float = -1.0
 ) -> Tensor:
-    """Negative log probability of all monotonic paths, per token: log_probs (B, F, L), lengths (B,) -> (B,).
+    """Return the negative log probability of all monotonic paths, per token: log_probs (B, F, L), lengths (B,) -> (B,).
 
     0 if there are fewer frames than tokens. Source: Badlani et al., section 2.1.
     """
@@ -101,7 +101,7 @@ def forward_sum_losses(
     is_class = mask_from_lengths(token_lengths + 1, with_blank.size(2)).unsqueeze(1)
     with_blank = torch.log_softmax(with_blank.masked_fill(~is_class, _MASKED), 2)
     targets = torch.arange(1, with_blank.size(2), device=log_probs.device).expand(len(log_probs), -1)
-    # In float64, as float32 gradients are only right to two digits.
+    # In float64, because float32 gradients are accurate to only two digits.
     losses = F.ctc_loss(
         with_blank.double().transpose(0, 1), targets, frame_lengths, token_lengths, reduction="none", zero_infinity=True
     )
@@ -109,13 +109,13 @@ def forward_sum_losses(
 
 
 def misfits(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
-    """How much less probable the path's token is than the best one, without a prior: (B,) mean nats a frame."""
+    """Return the log-probability gap between the best token and the path's, without a prior: (B,) nats per frame."""
     behind = alignment.log_attention.amax(2) - alignment.on_path
     return (behind * mask_from_lengths(frame_lengths, behind.size(1))).sum(1) / frame_lengths
 
 
 def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
-    """Negative log attention of frames to the token of their path, summed over frames (Badlani et al., 2.4)."""
+    """Return the negative log attention from frames to their tokens on the path, summed (Badlani et al., 2.4)."""
     log_attention = alignment.on_path.clamp(min=math.log(_ATTENTION_EPS))
     return -(log_attention * mask_from_lengths(frame_lengths, log_attention.size(1))).sum()
 

@@ -1,4 +1,4 @@
-"""Options of a FastPitch training, with the published recipe."""
+"""Options for training FastPitch, with the published recipe."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from common.text.prosody import LIMITS
 from common.training.options import RunOptions
 from fastpitch.config import ModelConfig
 
-EXAMPLE = Path(__file__).with_name("custom_transforms.py")  # the custom transform of an option without a file
-PITCH_CACHE = "pitch_cache"  # folder in the dataset's folder
+EXAMPLE = Path(__file__).with_name("custom_transforms.py")  # used if --pitch-transform-custom is given without a file
+PITCH_CACHE = "pitch_cache"  # subfolder of the dataset
 RECIPE = RunOptions(
     epochs=1500,
     batch_size=32,
@@ -41,20 +41,20 @@ SIZES: Mapping[str, Mapping[str, Any]] = {"small": _SMALL, "medium": _SMALL | _M
 class LossScales:
     """Weights of the loss terms; defaults as published."""
 
-    dur_predictor_loss_scale: float = _weight(0.1, "weight of durations", names=("--duration-predictor-loss-scale",))
+    dur_predictor_loss_scale: float = _weight(0.1, "duration loss weight", names=("--duration-predictor-loss-scale",))
     pitch_predictor_loss_scale: float = _weight(0.1, "weight of the pitch loss")
     energy_predictor_loss_scale: float = _weight(0.1, "weight of the energy loss")
-    attn_loss_scale: float = _weight(1.0, "weight of the alignment's loss")
-    kl_loss_weight: float = _weight(1.0, "final weight of the loss between soft and hard alignment")
-    kl_loss_start_epoch: int = _weight(250, "epoch after which that loss starts", variable="KL_LOSS_START_EPOCH")
+    attn_loss_scale: float = _weight(1.0, "weight of the alignment loss")
+    kl_loss_weight: float = _weight(1.0, "final weight of the KL loss between soft and hard alignment")
+    kl_loss_start_epoch: int = _weight(250, "epoch after which the KL loss starts", variable="KL_LOSS_START_EPOCH")
     kl_loss_warmup_epochs: int = _weight(
-        100, "epochs over which its weight rises", variable="KL_LOSS_WARMUP_EPOCHS", published=("KL_LOSS_WARMUP",)
+        100, "epochs over which the KL weight rises", variable="KL_LOSS_WARMUP_EPOCHS", published=("KL_LOSS_WARMUP",)
     )
     adversarial_loss_scale: float = _weight(0.05, "weight of the mel discriminator's adversarial loss")
-    feature_loss_scale: float = _weight(0.5, "weight of its feature loss")
+    feature_loss_scale: float = _weight(0.5, "weight of the mel discriminator's feature loss")
 
     def kl_loss_scale(self, epoch: int) -> float:
-        """The weight of binarization in an epoch (from 1)."""
+        """Return the weight of the binarization loss in an epoch, counted from 1."""
         epochs = epoch - self.kl_loss_start_epoch
         if self.kl_loss_warmup_epochs == 0:
             return self.kl_loss_weight * (epochs >= 0)
@@ -63,7 +63,7 @@ class LossScales:
 
 @dataclass(frozen=True)
 class TrainingOptions(PitchRange):
-    """FastPitch's own options of training."""
+    """Training options of FastPitch."""
 
     size: str = option(
         "full", "small: hours on a CPU; medium: one GPU; full: as published", choices=tuple(SIZES), variable="SIZE"
@@ -71,24 +71,24 @@ class TrainingOptions(PitchRange):
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of FastPitch")
     losses: LossScales = group(LossScales, "FastPitch's losses")
-    warmup_steps: int = option(1000, "updates with a rising learning rate", least=0, variable="WARMUP_STEPS")
+    warmup_steps: int = option(1000, "updates of learning rate warm-up", least=0, variable="WARMUP_STEPS")
     n_speakers: int | None = option(
         None,
-        "number of speakers, which the lists' speaker column names or numbers; 1: ignore it (default: all in it)",
+        "number of speakers in the lists' speaker column (names or numbers); 1: ignore it (default: all of them)",
         least=1,
         words={"auto": None},
         variable="NUM_SPEAKERS",
         published=("NSPEAKERS",),
     )
     pitch_mean_std_file: Path | None = option(
-        None, "JSON file of the pitch's mean and std (Hz); --learned-alignment measures them", variable="PITCH_MEAN_STD"
+        None, "JSON file with the pitch mean and std (Hz); --learned-alignment measures them", variable="PITCH_MEAN_STD"
     )
-    mean_mel_bias: bool = option(False, "initialize the output bias with the mean mel, which saves updates")
+    mean_mel_bias: bool = option(False, "initialize the output bias with the mean mel to save updates")
     pitch_method: str = option(
         "praat", "pitch estimator", choices=ESTIMATORS, variable="PITCH_METHOD", published=("--pitch-online-method",)
     )
     pitch_cache: Path | None = option(
-        None, f"folder of the cached pitch (default: {PITCH_CACHE} in the dataset)", names=("--pitch-online-dir",)
+        None, f"folder for cached pitch (default: {PITCH_CACHE} in the dataset)", names=("--pitch-online-dir",)
     )
     load_pitch_from_disk: bool = option(False, "require a pitch column in the lists", variable="LOAD_PITCH_FROM_DISK")
     dataset_path: Path = Path()
@@ -99,13 +99,13 @@ class TrainingOptions(PitchRange):
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """How FastPitch speaks."""
+    """Inference options of FastPitch."""
 
-    pace: float = option(1.0, "2 speaks twice as fast", least=LIMITS["rate"][0], most=LIMITS["rate"][1])
-    max_duration: float = option(75.0, "longest symbol, in frames at pace 1", least=1, most=MAX_FRAMES)
-    pitch_mean_std_file: Path | None = option(None, "pitch statistics (JSON, Hz) of a voice whose checkpoint has none")
+    pace: float = option(1.0, "speaking rate; 2 is twice as fast", least=LIMITS["rate"][0], most=LIMITS["rate"][1])
+    max_duration: float = option(75.0, "longest duration of a symbol, in frames at pace 1", least=1, most=MAX_FRAMES)
+    pitch_mean_std_file: Path | None = option(None, "JSON pitch statistics (Hz), for a checkpoint that has none")
     pitch_transform_flatten: bool = option(False, "flatten the pitch to its mean")
-    pitch_transform_invert: bool = option(False, "mirror the pitch at its mean")
+    pitch_transform_invert: bool = option(False, "mirror the pitch around its mean")
     pitch_transform_amplify: float | None = option(
         None, "scale the pitch's distance from its mean", least=-10, most=10, metavar="FACTOR"
     )
@@ -113,5 +113,5 @@ class InferenceOptions:
         None, "raise or lower the pitch", least=LIMITS["pitch_shift"][0], most=LIMITS["pitch_shift"][1], metavar="HZ"
     )
     pitch_transform_custom: Path | None = option(
-        None, f"only apply this function of a Python FILE (default: {EXAMPLE.name})", const=EXAMPLE, metavar="FILE"
+        None, f"apply only the transform in this Python FILE (default: {EXAMPLE.name})", const=EXAMPLE, metavar="FILE"
     )

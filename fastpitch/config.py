@@ -1,4 +1,4 @@
-"""FastPitch's architecture in numbers, and the options that set it."""
+"""FastPitch's architecture, and the options that configure it."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from common.options import check_options, option
 
 @dataclass(frozen=True)
 class ModelConfig(Architecture):
-    """FastPitch's architecture, by published names; ``learned_alignment`` makes version 1.0 version 1.1."""
+    """FastPitch's architecture, with published field names; ``learned_alignment`` turns version 1.0 into 1.1."""
 
     n_mel_channels: int = 80
-    symbol_type: str = "char"  # as TextConfig.input_type; pf: vectors of phonological features instead of ids
-    n_symbols: int = 148  # symbols, or features in a vector
+    symbol_type: str = "char"  # same as TextConfig.input_type; pf: vectors of phonological features instead of ids
+    n_symbols: int = 148  # number of symbols, or of features per vector
     padding_idx: int = 0
     symbols_embedding_dim: int = option(384, "channels of encoder and decoder", least=1)
     in_fft_n_layers: int = option(6, "Transformer blocks of the encoder", least=1)
@@ -21,7 +21,7 @@ class ModelConfig(Architecture):
     in_fft_d_head: int = option(64, "channels of an attention head of the encoder", least=1)
     in_fft_conv1d_kernel_size: int = option(3, "kernel size of the encoder's convolutions", least=1, odd=True)
     in_fft_conv1d_filter_size: int = option(1536, "filters between the encoder's convolutions", least=1)
-    in_fft_output_size: int = option(384, "output channels of the encoder; as --symbols-embedding-dim", least=1)
+    in_fft_output_size: int = option(384, "output channels of the encoder; same as --symbols-embedding-dim", least=1)
     p_in_fft_dropout: float = option(0.1, "dropout in the encoder", least=0, below=1)
     p_in_fft_dropatt: float = option(0.1, "dropout of the encoder's attention", least=0, below=1)
     p_in_fft_dropemb: float = option(0.0, "dropout of the encoder's input", least=0, below=1)
@@ -30,7 +30,7 @@ class ModelConfig(Architecture):
     out_fft_d_head: int = option(64, "channels of an attention head of the decoder", least=1)
     out_fft_conv1d_kernel_size: int = option(3, "kernel size of the decoder's convolutions", least=1, odd=True)
     out_fft_conv1d_filter_size: int = option(1536, "filters between the decoder's convolutions", least=1)
-    out_fft_output_size: int = option(384, "output channels of the decoder; as --symbols-embedding-dim", least=1)
+    out_fft_output_size: int = option(384, "output channels of the decoder; same as --symbols-embedding-dim", least=1)
     p_out_fft_dropout: float = option(0.1, "dropout in the decoder", least=0, below=1)
     p_out_fft_dropatt: float = option(0.1, "dropout of the decoder's attention", least=0, below=1)
     p_out_fft_dropemb: float = option(0.0, "dropout of the decoder's input", least=0, below=1)
@@ -54,7 +54,7 @@ class ModelConfig(Architecture):
     n_speakers: int = 1
     speaker_emb_weight: float = option(1.0, "scale of the speaker embedding", least=-1e6, most=1e6)
     pitch_statistics_per_speaker: bool = False  # normalize the pitch of each speaker by its own statistics
-    mask_convolutions: bool = True  # False: convolutions read padding, as the original's
+    mask_convolutions: bool = True  # False: convolutions see padding, as in the original
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -1,11 +1,11 @@
-"""An example of your own change of the pitch: copy this file, edit the copy, and give it to the option below."""
+"""Example of a custom pitch transform: copy this file, edit the copy, and pass it to the option below."""
 
 import torch
 from torch import Tensor
 
 
 def pitch_transform_custom(pitch: Tensor, pitch_lens: Tensor) -> Tensor:
-    """The transform of ``--pitch-transform-custom``: pitch (B, L) in Hz of each token, pitch_lens (B,) -> (B, L) in Hz.
+    """Transform for ``--pitch-transform-custom``: pitch (B, L) in Hz per token, pitch_lens (B,) -> (B, L) in Hz.
 
     Values after an utterance's end are ignored. This example rises from half the pitch to 1.5 times the pitch.
     """

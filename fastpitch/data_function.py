@@ -41,16 +41,16 @@ FOLDERS = {"mel": "mels", "durations": "durations", "pitch": "pitch_char"}  # wh
 
 
 class FastPitchDataset(TextMelDataset):
-    """Utterances of a list, as `read_list` reads it.
+    """The utterances of a list that `read_list` read.
 
-    Lists without durations have pitch in Hz: call `normalize_pitch_as` before loading the first utterance. InputError
-    as `TextMelDataset`, and for too many symbols, unknown speakers, and durations of randomly drawn symbols.
+    Lists without durations have pitch in Hz: call `normalize_pitch_as` before loading the first utterance. Raises
+    InputError like `TextMelDataset`, and for too many symbols, unknown speakers, or durations of random symbols.
     """
 
     def __init__(
         self, options: TrainingOptions, entries: Sequence[FilelistEntry], *, training: bool = False, **known: Any
     ) -> None:
-        """``known`` are the configurations of audio and text."""
+        """``known`` holds the audio and text configurations."""
         folder, model = options.dataset_path, options.architecture
         super().__init__(folder, entries, unknown_symbols=options.text.unknown_symbols, seed=options.seed, **known)
         audio, text = self.extractor.config, self.text
@@ -58,22 +58,22 @@ class FastPitchDataset(TextMelDataset):
         cache = options.pitch_cache or folder / PITCH_CACHE
         self._cache = PitchCache(cache, audio, options.pitch_method, options.pitch_range)
         self._window_seed = options.seed if training and model.adversarial else None
-        self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
+        self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; one value for all speakers, or one each
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=model.n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
             raise InputError(f"--p-arpabet {text.p_arpabet}: durations belong to fixed symbols; give 0 or 1")
-        if self.recorded:  # the number of frames is known without reading them
+        if self.recorded:  # the number of frames is known without reading the files
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
         if not self.has_durations and "pitch" in entries[0].fields:
             check_stored(folder, entries, column="pitch", audio=audio)
 
     def normalize_pitch_as(self, network: FastPitch) -> None:
-        """Normalize the pitch of frames with a network's statistics."""
+        """Normalize frame-level pitch with a network's statistics."""
         self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
 
     def utterance(self, index: int, tokens: Tensor) -> FastPitchBatch:
-        """The utterance with ``tokens``, (L,) or (L, n_features), as a batch."""
+        """Return the utterance with ``tokens``, (L,) or (L, n_features), as a batch."""
         mel, pitch = self.mel_and_pitch(index)
         entry, speaker = self.entries[index], self.speakers[index]
         row: dict[str, Any] = {"speakers": None if speaker is None else torch.tensor([speaker])}
@@ -85,8 +85,8 @@ class FastPitchDataset(TextMelDataset):
             durations = frames_of_tokens(stored, mel.size(1), name=file, frames_of=source, where=entry.where)
             for column, values in (("durations", durations), ("pitch", pitch)):
                 if values.shape != tokens.shape[:1]:
-                    wanted = f"({len(tokens)},), one value a symbol of the text"
-                    wanted += "; durations of TextGrids need the list of --output-meta-file, with --input-type phone"
+                    wanted = f"({len(tokens)},), one value per symbol of the text"
+                    wanted += "; durations from TextGrids need the list from --output-meta-file and --input-type phone"
                     raise shape_error(entry, column, values, wanted=wanted)
             return batch(durations=durations[None], pitch=pitch[None])
         size = mel.size(1), len(tokens)
@@ -103,11 +103,11 @@ class FastPitchDataset(TextMelDataset):
         return replace(drawn, window=torch.tensor([float(place)]))
 
     def pitches(self, indices: Sequence[int]) -> list[np.ndarray]:
-        """The pitch of utterances, as `mel_and_pitch` returns it."""
+        """Return the pitch of each utterance, as in `mel_and_pitch`."""
         return [self.mel_and_pitch(index)[1].double().numpy() for index in indices]
 
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
-        """Mel (n_mels, F), and pitch: with durations (L,) normalized, else (F,) Hz, 0 where unvoiced."""
+        """Return mel (n_mels, F) and pitch: normalized (L,) with durations, else (F,) in Hz, 0 where unvoiced."""
         entry = self.entries[index]
         if "pitch" not in entry.fields:
             wave = self.load_wave(index)
@@ -116,7 +116,7 @@ class FastPitchDataset(TextMelDataset):
         mel, pitch = self.load_mel(index), load_feature(self.folder, entry, "pitch")
         if self.has_durations:
             return mel, pitch
-        pitch = pitch.squeeze()  # the original's are (1, F)
+        pitch = pitch.squeeze()  # the original stores (1, F)
         if pitch.shape != mel.shape[1:]:
             source = entry.fields["wav" if self.recorded else "mel"]
             raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {source}")
@@ -124,7 +124,7 @@ class FastPitchDataset(TextMelDataset):
 
 
 def build_dataset(options: TrainingOptions, filelists: Filelists, *, training: bool, **known: Any) -> FastPitchDataset:
-    """The dataset of filelists."""
+    """Build the dataset of ``filelists``."""
     learned = options.architecture.learned_alignment
     entries = read_list(options.dataset_path, filelists, learned_alignment=learned)
     if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
@@ -135,7 +135,7 @@ def build_dataset(options: TrainingOptions, filelists: Filelists, *, training: b
 def teacher_forced_dataset(
     dataset_path: Path, filelist: Path, *, config: ModelConfig, unknown_symbols: str, networks: Mapping, **known: Any
 ) -> FastPitchDataset:
-    """The utterances of a list for `FastPitch.teacher_forced`; missing pitch statistics are measured over it."""
+    """Build the dataset of a list for `FastPitch.teacher_forced`, and measure missing pitch statistics over it."""
     learned = config.learned_alignment and columns_of(filelist) != WITH_DURATIONS
     entries = read_list(dataset_path, filelist, learned_alignment=learned)
     reading = TextOptions(unknown_symbols=unknown_symbols)
@@ -148,7 +148,7 @@ def teacher_forced_dataset(
 
 
 def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int) -> None:
-    """Measure the unknown statistics (a deviation of 0); a speaker without voiced pitch gets those of all."""
+    """Measure unknown statistics (those with a std of 0); a speaker without voiced frames gets the overall ones."""
     if (network.pitch_std > 0).all():
         return
 
@@ -168,10 +168,10 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
 
 
 def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bool) -> list[FilelistEntry]:
-    """The lines of lists with the same columns.
+    """Read lists that have the same columns.
 
-    If durations are needed, a list of recordings is read as that of their features in the dataset's folder. Raises
-    InputError if lists are malformed or differ, don't suit ``learned_alignment``, or lack features.
+    If durations are needed, recordings are replaced by their features in the dataset's folder. Raises InputError if
+    lists are malformed, have different columns, don't suit ``learned_alignment``, or lack features.
     """
     entries: list[FilelistEntry] = []
     for path in paths_of(filelists):
@@ -191,7 +191,7 @@ def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bo
 
 
 def columns_of(filelist: Path) -> tuple[str, ...]:
-    """The columns of a list except the speaker's, by its first line."""
+    """Return a list's columns except the speaker's, judging by its first line."""
     fields = first_fields(filelist)[:3]
     n_features = sum(field.endswith(".pt") for field in fields)
     if not fields[0].endswith(".pt"):
@@ -200,12 +200,12 @@ def columns_of(filelist: Path) -> tuple[str, ...]:
 
 
 def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
-    """A recording's features in its place, and the phones of its TextGrid if the durations are theirs."""
+    """Replace a recording by its features, and the text by the phones of its TextGrid if the durations come from it."""
     words = dict(entry.fields)
     wav = words.pop("wav")
     paths = {column: f"{folder}/{feature_name(wav)}.pt" for column, folder in FOLDERS.items()}
     if missing := [path for path in paths.values() if not (dataset_path / path).is_file()]:
-        advice = "make them by extract_mels.py --extract-mels --extract-durations --extract-pitch-char"
+        advice = "make them with extract_mels.py --extract-mels --extract-durations --extract-pitch-char"
         advice += ", or add --learned-alignment"
         raise InputError(f"{entry.where}: {wav} has no {', '.join(missing)} in {dataset_path}; {advice}")
     durations = dataset_path / paths["durations"]
@@ -215,7 +215,7 @@ def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
 
 
 def with_labels(text: TextConfig, entries: Sequence[FilelistEntry], dataset_path: Path) -> TextConfig:
-    """Add an aligner's labels that the symbol set lacks, such as "tʃ", unless the durations are those of letters."""
+    """Add an aligner's labels that the symbol set lacks, such as "tʃ", unless the durations are per letter."""
     if text.of_transcripts.g2p is not None:
         return text
     table = get_symbol_table(text.symbol_set, text.labels)
@@ -234,10 +234,10 @@ def with_labels(text: TextConfig, entries: Sequence[FilelistEntry], dataset_path
 def speaker_names(
     entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Names of the speakers in a training list in order of their ids; empty if lines have none, or numbers as ids.
+    """Return a training list's speaker names in order of ids; empty if lines have no speaker, or numbers that are ids.
 
-    With ``n_speakers``, numbers are ids, and 1 ignores the column. ``known`` names, of the initial voice, come first.
-    Raises InputError for more than ``n_speakers``.
+    With ``n_speakers``, numbers are ids, and 1 ignores the column. The initial voice's ``known`` names come first.
+    Raises InputError if there are more than ``n_speakers``.
     """
     values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
     if n_speakers is not None and not known and (n_speakers == 1 or all(map(SPEAKER_NUMBER.fullmatch, values))):
@@ -250,7 +250,7 @@ def speaker_names(
 
 
 def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -> int | None:
-    """The speaker's id in a line, None for a model of one voice; raises InputError if it is missing or unknown."""
+    """Return a line's speaker id, None for a single-speaker model; raises InputError if it's missing or unknown."""
     value = entry.fields.get("speaker")
     if n_speakers == 1 and (not names or value is None):
         return None

@@ -1,4 +1,4 @@
-"""A discriminator of mel-spectrograms, which makes FastPitch's as sharp as recordings'."""
+"""A mel-spectrogram discriminator that makes FastPitch's output as sharp as recordings."""
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +8,7 @@ from common.nn.discriminators import Discriminator, DiscriminatorOutput
 from common.nn.layers import mask_from_lengths, scale_log_mel
 from common.nn.weight_norm import WeightNormConv2d
 
-WINDOW = 64  # frames of an utterance that are scored, from a random position
+WINDOW = 64  # frames scored per utterance, from a random position
 _CHANNELS = (32, 64, 128, 128)
 _STRIDES = ((2, 1), (2, 2), (2, 2), (1, 1))  # mel channels, frames
 
@@ -32,7 +32,7 @@ class MelDiscriminator(Discriminator):
 
 
 def cut_windows(mel: Tensor, lengths: Tensor, places: Tensor) -> Tensor:
-    """Windows at ``places`` (B,), 0 to 1, of valid frames of mel (B, n_mels, F), zero-padded: (B, n_mels, WINDOW)."""
+    """Cut windows (B, n_mels, WINDOW), zero-padded, from mel (B, n_mels, F) at relative ``places`` (B,), 0 to 1."""
     starts = (places * ((lengths - WINDOW).clamp(min=0) + 1)).long()
     frames = starts.unsqueeze(1) + torch.arange(WINDOW, device=mel.device)
     valid = mask_from_lengths(lengths, mel.size(2)).unsqueeze(1)

@@ -1,4 +1,4 @@
-"""FastPitch as a function of tensors, for exported files, and the network that runs such a file."""
+"""Export FastPitch as a function of tensors, and run an exported file in place of the network."""
 
 from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
@@ -19,7 +19,7 @@ from fastpitch.prosody import SpeakerPitch, whole_frames
 
 
 class _RowConvolution(nn.Module):
-    """A convolution of one-row images, for which onnxruntime has fast memory layouts."""
+    """A convolution over one-row images, for which onnxruntime has fast memory layouts."""
 
     def __init__(self, conv: nn.Conv1d) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class _RowConvolution(nn.Module):
 
 
 class _ProductConvolution(nn.Module):
-    """A convolution as one matrix product, which onnxruntime computes fast in 8-bit integers with dynamic scales.
+    """A convolution as one matrix product, which onnxruntime runs fast with dynamic 8-bit quantization.
 
     Neighbors are concatenated before the product, or its terms are added afterwards, whichever is smaller.
     """
@@ -61,7 +61,7 @@ class _ProductConvolution(nn.Module):
 
 
 def with_onnx_convolutions(network: FastPitch, *, as_products: bool) -> FastPitch:
-    """A network of the same weights whose convolutions are `_ProductConvolution` or `_RowConvolution`."""
+    """Return a copy of the network whose convolutions are `_ProductConvolution` or `_RowConvolution`."""
     form = _ProductConvolution if as_products else _RowConvolution
     changed = deepcopy(network, {id(one): one for one in network.parameters()})
     for module in list(changed.modules()):
@@ -73,7 +73,7 @@ def with_onnx_convolutions(network: FastPitch, *, as_products: bool) -> FastPitc
 
 _NOT_GIVEN = float("nan")
 _SEED = 1234
-_COMPARED_LENGTHS = (20, 50, 80, 110)  # tokens of the utterances that compare a quantized file
+_COMPARED_LENGTHS = (20, 50, 80, 110)  # tokens of the utterances used to check a quantized file
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor | None]
 
 
@@ -82,15 +82,15 @@ def _frame_numbers(lengths: Tensor) -> Tensor:
 
 
 class ExportableFastPitch(nn.Module):
-    """FastPitch with all of its controls as tensors, in which NaN means that the network predicts the value."""
+    """FastPitch with all controls as tensors; the network predicts values that are NaN."""
 
-    mean: Tensor  # (1,) or (n_speakers,), of the pitch that the file takes
+    mean: Tensor  # (1,) or (n_speakers,), of the file's input pitch
     std: Tensor
 
     def __init__(self, network: FastPitch) -> None:
         super().__init__()
         self.network = network
-        self.frame_numbers = torch.jit.script(_frame_numbers)  # a trace would keep the example's number of frames
+        self.frame_numbers = torch.jit.script(_frame_numbers)  # tracing would bake in the example's number of frames
         mean, std = graph_statistics(network.pitch_mean, network.pitch_std)
         self.register_buffer("mean", mean)
         self.register_buffer("std", std)
@@ -106,7 +106,7 @@ class ExportableFastPitch(nn.Module):
         energy: Tensor | None = None,
         speaker: Tensor | None = None,
     ) -> Outputs:
-        """Inputs and outputs as `_shapes`; durations in frames, pitch in Hz (0: unvoiced), max_duration in frames."""
+        """Inputs and outputs: see `_shapes`; durations in frames, pitch in Hz (0: unvoiced), max_duration in frames."""
         network = self.network
         mask = mask_from_lengths(lengths, pace.size(1))
         encoded, log_durations, predicted = network.encode(tokens, lengths, speaker)
@@ -135,14 +135,14 @@ class ExportableFastPitch(nn.Module):
 
 
 def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
-    """Statistics of a file's pitch, which is in Hz, or normalized if the network has none."""
+    """Return the statistics of a file's pitch, which is in Hz, or normalized if the network has no statistics."""
     if bool((std > 0).all()):
         return mean.clone(), std.clone()
     return torch.zeros_like(mean), torch.ones_like(std)
 
 
 def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
-    """Inputs and outputs."""
+    """Return the shapes of inputs and outputs."""
     symbols: Shape = ("batch", "tokens")
     tokens = (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols
     inputs: Shapes = {"tokens": tokens, "lengths": ("batch",), "pace": symbols, "max_duration": ("batch",)}
@@ -157,7 +157,7 @@ def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
 
 
 def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """FastPitch as one part."""
+    """Export FastPitch as one part."""
     inputs, outputs = _shapes(config)
     uniform, (mean, std) = torch.special.ndtr, graph_statistics(network.pitch_mean, network.pitch_std)
 
@@ -177,7 +177,7 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         "energy": lambda values: given_here_and_there(3 * uniform(values)),
         "speaker": lambda values: torch.arange(len(values)) % config.n_speakers,
     }
-    # Given durations make mels in 8 bits as long as in 32; pitch and energy are predicted.
+    # Durations are given, so that 8-bit and 32-bit mels have the same length; pitch and energy are predicted.
     compared = made | dict.fromkeys(("pitch", "energy"), lambda values: torch.full_like(values, _NOT_GIVEN))
     compared["durations"] = lambda values: (2 + 10 * uniform(values)).floor()
     example = random_examples(inputs, compared)
@@ -201,18 +201,18 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
 
 
 class ExportedNetwork(SpeakerPitch):
-    """An exported file of FastPitch in place of the network."""
+    """An exported FastPitch file in place of the network."""
 
     def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run, self._inputs = run, description["inputs"]
         self.n_speakers = config.n_speakers
         self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
-        self._graph = copy(self)  # with the statistics of the pitch that the file takes and gives
+        self._graph = copy(self)  # with the statistics of the file's input and output pitch
         self._graph.pitch_mean, self._graph.pitch_std = graph_statistics(self.pitch_mean, self.pitch_std)
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """Speak tokens (B, L) of ``lengths`` (B,); a pitch transform takes another run, to predict the pitch."""
+        """Speak tokens (B, L) of ``lengths`` (B,); a pitch transform needs an extra run to predict the pitch."""
         controls = Controls() if controls is None else controls
         if "energy" not in self._inputs and controls.energy is not None:
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
@@ -234,12 +234,12 @@ class ExportedNetwork(SpeakerPitch):
         hz = controls.pitch_hz
         given = normalized = controls.pitch if hz is None else self.normalized_pitch(hz, speakers)
         if given is None and controls.pitch_transform is not None:
-            # With one frame an utterance, so that the decoder takes no time.
+            # With one frame per utterance, so that the decoder takes almost no time.
             one_frame = self._run(inputs | {"durations": torch.zeros(shape, device=tokens.device)})
             normalized = self._graph.normalized_pitch(one_frame["spoken_pitch"], speakers)
             normalized = controls.pitch_transform(normalized, lengths, *self.pitch_statistics(speakers))
         if normalized is not None:
-            # A given pitch of 0 is unvoiced, a transformed one is the mean.
+            # In a given pitch, 0 means unvoiced; in a transformed one, it means the mean.
             hz = self._graph.pitch_in_hz(normalized, speakers)
             inputs["pitch"] = hz if given is None else hz * (given != 0)
         out = self._run(inputs)

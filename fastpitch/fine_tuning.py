@@ -1,4 +1,4 @@
-"""Initialize a new training's networks: weights from another voice, and pitch statistics."""
+"""Initialize the networks of a new training run: weights from another voice, and pitch statistics."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ from fastpitch.data_function import FastPitchDataset, measure_pitch
 from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch
 
-_MEAN_MEL_UTTERANCES = 256  # utterances that a mean mel is computed from, about
-_CLIPS = 8  # clips of a new speaker that choose the best-fitting known one
+_MEAN_MEL_UTTERANCES = 256  # utterances averaged into a mean mel, approximately
+_CLIPS = 8  # clips of a new speaker used to choose the best-fitting known speaker
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
 _OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")
@@ -36,13 +36,13 @@ class InitialVoice:
 
     @property
     def speaker_names(self) -> tuple[str, ...]:
-        """Names of its speakers in order of their ids; speakers without a name are called by their number."""
+        """Speaker names in order of their ids; the name of an unnamed speaker is their number."""
         names, n_speakers = self.text.speakers, self.checkpoint.config.n_speakers
         return names[:1] if n_speakers == 1 else (*names, *map(str, range(len(names), n_speakers)))
 
 
 def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
-    """The voice in a checkpoint; raises CheckpointError for another model, or unknown symbols."""
+    """Return the voice in a checkpoint; raises CheckpointError for another model or unknown symbols."""
     if checkpoint.model != "FastPitch":
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
@@ -59,9 +59,9 @@ def set_up_networks(
     initial: tuple[Path, Checkpoint] | None,
     new: bool,
 ) -> list[str]:
-    """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
+    """Load the initial voice's weights and the given pitch statistics into a ``new`` model.
 
-    Returns lines that say what is new; raises InputError where statistics are missing, or the weights do not fit.
+    Returns lines on what is new; raises InputError if statistics are missing or the weights don't fit.
     """
     if not new:
         return []
@@ -79,7 +79,7 @@ def set_up_networks(
 
 
 def _find_pitch_statistics(options: TrainingOptions) -> Path:
-    """The statistics of the training lists, or the only ones in the dataset, as lists may have been renamed."""
+    """Find the training lists' statistics, or the only ones in the dataset, since lists may have been renamed."""
     named = [options.dataset_path / f"pitch_char_stats__{path.stem}.json" for path in options.training_files]
     found = [path for path in named if path.is_file()] or sorted(options.dataset_path.glob("pitch_char_stats__*.json"))
     if len({read_pitch_statistics(path) for path in found}) == 1:
@@ -92,9 +92,9 @@ def _find_pitch_statistics(options: TrainingOptions) -> Path:
 def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, speaking: Collection[str]) -> list[str]:
     """Load a voice's weights (EMA if it has them) into a new network with the symbols and speakers of ``text``.
 
-    Known symbols and speakers keep their vectors; new ones get the mean of the others. Speakers who aren't in
-    ``speaking``, the training list's, keep their pitch statistics. Returns lines on what is new; raises CheckpointError
-    if weights don't fit.
+    Known symbols and speakers keep their vectors; new ones get the mean of the others. Speakers missing
+    from the training list (``speaking``) keep their pitch statistics. Returns lines on what is new; raises
+    CheckpointError if weights don't fit.
     """
     given = (voice.checkpoint.ema or voice.checkpoint.networks)["fastpitch"]
     new = network.state_dict()
@@ -115,11 +115,11 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
         names = [*text.speakers, *[""] * (len(new[_SPEAKERS]) - len(text.speakers))]
         state[_SPEAKERS], new_speakers = rows_by_name(table, names, known=speakers, what="speakers")
         lines += new_speakers
-    elif _SPEAKERS in new:  # zeros speak as the voice without a table does
+    elif _SPEAKERS in new:  # with zeros, it sounds like the voice without a table
         state[_SPEAKERS] = torch.zeros_like(new[_SPEAKERS])
         lines.append(f"the vectors of {len(new[_SPEAKERS])} speakers start from zeros")
     for key in ("pitch_mean", "pitch_std"):
-        state[key] = torch.zeros_like(new[key])  # not known
+        state[key] = torch.zeros_like(new[key])  # unknown
         for place, name in enumerate(text.speakers if len(new[key]) > 1 else ()):
             if name in speakers and name not in speaking:
                 state[key][place] = given[key][speakers.index(name) if len(given[key]) > 1 else 0]
@@ -139,7 +139,7 @@ def compute_statistics(
 ) -> list[str]:
     """Measure unknown pitch statistics over the training list, and normalize both lists with them.
 
-    Also initializes the output bias and new speakers of a ``new`` network; returns lines on these.
+    Also initializes the output bias and new speakers of a ``new`` network; returns lines about these.
     """
     network = networks["fastpitch"]
     if options.mean_mel_bias and new:
@@ -153,7 +153,7 @@ def compute_statistics(
 
 @torch.no_grad()
 def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
-    """Initialize the output bias with the mean mel, which saves about a hundred updates."""
+    """Initialize the output bias with the mean mel to save about a hundred updates."""
     step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
     mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
     network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
@@ -161,9 +161,9 @@ def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
 
 @torch.no_grad()
 def start_from_nearest(network: FastPitch, voice: InitialVoice, dataset: FastPitchDataset) -> list[str]:
-    """Give each new speaker the vector of the known speaker with the least mel loss on their clips; returns lines.
+    """Give each new speaker the vector of the known speaker with the lowest mel loss on the new clips; returns lines.
 
-    Does nothing for a voice of one speaker, or without an aligner, which teacher forcing needs.
+    Does nothing for a single-speaker voice, or without the aligner that teacher forcing needs.
     """
     names, table = dataset.text.speakers, network.speaker_emb
     known = [place for place, name in enumerate(names) if name in voice.speaker_names]

@@ -1,4 +1,4 @@
-"""FastPitch's losses of mels, durations, pitch, energy and the alignment, each a mean over valid elements."""
+"""FastPitch's losses for mels, durations, pitch, energy and alignment, each a mean over valid elements."""
 
 from torch import Tensor
 
@@ -27,19 +27,19 @@ _LABELS = {  # on stdout
     "unattended_tokens": "unattended",
 }
 _TERMS_PER_TOKEN = ("duration_predictor_loss", "pitch_loss", "energy_loss", "duration_error", "pitch_error")
-# Measured (docs/TRAINING.md): voices that speak have 0.20 to 0.52 and at most 4 %, wrong transcripts 0.05 and 6 to 9 %,
-# eight clips alone 0.16 and 16 to 35 %.
+# Measured (docs/TRAINING.md): 0.20 to 0.52 and at most 4 % for intelligible voices, 0.05 and 6 to 9 % with wrong
+# transcripts, 0.16 and 16 to 35 % with only eight clips.
 ALIGNED = Aligned(diagonality=0.15, unattended=0.05)
 
 
 class FastPitchObjective(AdversarialObjective):
-    """Squared error of mels, of log(1 + duration), of normalized pitch and of log(1 + energy) (FastPitch, section 2.2).
+    """Squared errors of mels, log(1 + duration), normalized pitch and log(1 + energy) (FastPitch, section 2.2).
 
-    ``duration_error`` (frames) and ``pitch_error`` (normalized) are mean absolute errors, logged only. A learned
-    alignment adds its forward sum, ``attn_loss``, a mean over utterances, and its binarization, ``kl_loss``, a mean
-    over frames. Validation adds ``unattended_tokens``, the share of tokens that are no frame's argmax, and
-    ``attention_diagonality``, a mean over utterances, of the attention without its prior, which is diagonal from the
-    start.
+    ``duration_error`` (frames) and ``pitch_error`` (normalized) are mean absolute errors that are only logged. A
+    learned alignment adds its forward-sum loss, ``attn_loss``, averaged over utterances, and its binarization loss,
+    ``kl_loss``, averaged over frames. Validation adds ``unattended_tokens``, the share of tokens that are no frame's
+    argmax, and ``attention_diagonality``, averaged over utterances. The latter ignores the attention's prior, which
+    is diagonal from the start.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class FastPitchObjective(AdversarialObjective):
         alignment: bool = False,
         adversarial: bool = False,
     ) -> None:
-        """Whether the model has energy conditioning, a learned alignment, and a discriminator of its mels."""
+        """The flags say whether the model has energy conditioning, a learned alignment, and a mel discriminator."""
         self._losses, self._has_alignment = scales or LossScales(), alignment
         scales = self._losses
         weights = {"mel_loss": 1.0, "duration_predictor_loss": scales.dur_predictor_loss_scale}
@@ -83,7 +83,7 @@ class FastPitchObjective(AdversarialObjective):
         return networks["fastpitch"](batch)
 
     def scored(self, batch: FastPitchBatch, output: FastPitchOutput) -> tuple[Tensor, Tensor]:
-        assert batch.window is not None, "batches of training say where the discriminator looks"
+        assert batch.window is not None, "training batches say where the discriminator looks"
         recorded, made = (cut_windows(mel.float(), batch.mel_lengths, batch.window) for mel in (batch.mels, output.mel))
         return recorded, made
 
@@ -114,14 +114,14 @@ class FastPitchObjective(AdversarialObjective):
 
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> FastPitchObjective:
-    """The objective with the given loss scales, for the parts that the model has."""
+    """Build the objective with the given loss scales, for the parts that the model has."""
     model = options.architecture
     parts = {"energy": model.energy_conditioning, "alignment": model.learned_alignment}
     return FastPitchObjective(options.losses, **parts, adversarial=model.adversarial)
 
 
 def sums_of_errors(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
-    """Sums over the valid elements of a batch, float32, of the terms that every FastPitch has."""
+    """Sum the terms that every FastPitch has over a batch's valid elements, in float32."""
     assert out.target_durations is not None
     frame_mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2)).unsqueeze(1)
     mel_errors = (out.mel.float() - batch.mels) * frame_mask
@@ -137,8 +137,8 @@ def sums_of_errors(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Ten
 
 
 def _errors(predicted: Tensor | None, target: Tensor | None, batch: FastPitchBatch) -> Tensor:
-    """Differences (B, L) of one value a token, float32, zero at padding."""
-    assert predicted is not None and target is not None, "training passes predict what they have targets of"
+    """Return differences (B, L), one value per token, float32, zero at padding."""
+    assert predicted is not None and target is not None, "a training pass predicts every value that has a target"
     return (predicted.float() - target.float()) * mask_from_lengths(batch.token_lengths, predicted.size(1))
 
 
@@ -148,7 +148,7 @@ def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, in
     durations = out.target_durations[index, :n_tokens].cpu()
 
     def over_frames(values: Tensor) -> Tensor:
-        """A row of one value a token (B, L) as values of frames (F,)."""
+        """Expand one row of per-token values (B, L) to frames (F,)."""
         return cut(values, index, n_tokens).repeat_interleave(durations)
 
     voiced = out.target_pitch != 0  # elsewhere there is no pitch to learn

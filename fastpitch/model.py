@@ -31,23 +31,23 @@ from fastpitch.transformer import FFTransformer, TransformerConfig
 
 @dataclass(frozen=True)
 class FastPitchBatch(TextMelBatch):
-    """A batch with the targets of durations, pitch and energy; zero after an utterance's end."""
+    """A batch with targets for durations, pitch and energy; zero after an utterance's end."""
 
     durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model aligns
     pitch: Tensor | None = None  # (B, L) float32, normalized; with durations
     pitch_frames: Tensor | None = None  # (B, F) float32, normalized, 0 where unvoiced; without durations
-    prior: Tensor | None = None  # (B, F, L) float32, of the alignment; without durations
+    prior: Tensor | None = None  # (B, F, L) float32, alignment prior; without durations
     speakers: Tensor | None = None  # (B,) int64
-    window: Tensor | None = None  # (B,) float32 from 0 to 1: position of the frames that a discriminator scores
+    window: Tensor | None = None  # (B,) float32 from 0 to 1: position of the frames that the discriminator scores
 
 
 @dataclass(frozen=True)
 class FastPitchOutput(MelOutput):
-    """The output of a training pass with its targets: (B, L), or None if there are none."""
+    """Output of a training pass, with its targets (B, L), None if there are none."""
 
     target_durations: Tensor | None = None  # int64, frames
     target_pitch: Tensor | None = None  # normalized
-    target_energy: Tensor | None = None  # as ``energy``
+    target_energy: Tensor | None = None  # like ``energy``
     alignment: Alignment | None = None  # the source of the target durations, if the model aligned
 
 
@@ -105,7 +105,7 @@ class FastPitch(SpeakerPitch, nn.Module):
     def decode(
         self, encoded: Tensor, token_lengths: Tensor, energy: Tensor | None, frames: Tensor, n_frames: int | None
     ) -> tuple[Tensor, Tensor]:
-        """encoded (B, L, C), energy, frames (B, L) -> mel (B, n_mels, F), lengths (B,); F as `regulate_length`'s."""
+        """encoded (B, L, C), energy, frames (B, L) -> mel (B, n_mels, F), lengths (B,); F as in `regulate_length`."""
         regulated, lengths = regulate_length(self.add_energy(encoded, token_lengths, energy), frames, n_frames)
         return self.decode_frames(regulated, lengths), lengths
 
@@ -127,7 +127,7 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.jit.unused
     def forward(self, batch: FastPitchBatch, *, pace: float = 1.0, max_duration: float = 75.0) -> FastPitchOutput:
-        """Mels (B, n_mels, F) of a batch, with its durations, pitch and energy, or predicted ones.
+        """Return mels (B, n_mels, F) for a batch with its durations, pitch and energy, or with predicted ones.
 
         A model with an aligner aligns a batch without durations.
         """
@@ -157,14 +157,14 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.no_grad()
     def misfits(self, batch: FastPitchBatch) -> Tensor:
-        """How badly each transcript fits its recording, by the aligner: (B,) (`fastpitch.aligner.misfits`)."""
+        """Return how badly each transcript fits its recording (B,); see `fastpitch.aligner.misfits`."""
         return misfits(self._align(batch, None), batch.mel_lengths)
 
     teacher_forced = forward  # the name that all text-to-mel models share
 
     @torch.no_grad()
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """Speak tokens (B, L) of ``lengths`` (B,), each as if alone; InputError for controls that the model lacks."""
+        """Speak tokens (B, L) of ``lengths`` (B,), each as if alone; raises InputError for unsupported controls."""
         controls = Controls() if controls is None else controls
         speakers = self.speaker_ids(controls.speaker, tokens)
         hz = controls.pitch_hz
@@ -191,7 +191,7 @@ class FastPitch(SpeakerPitch, nn.Module):
 
 
 def to_torchscript(network: FastPitch) -> FastPitch:
-    """A FastPitch of the same weights whose ``infer`` calls TorchScript."""
+    """Return a FastPitch with the same weights whose ``infer`` calls TorchScript."""
     script, scripted = torch.jit.script(network.eval()), copy(network)
     for step in ("encode", "add_pitch", "decode"):
         setattr(scripted, step, getattr(script, step))
@@ -201,7 +201,7 @@ def to_torchscript(network: FastPitch) -> FastPitch:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new FastPitch with random weights, and for adversarial training its discriminator."""
+    """Build a FastPitch with random weights and, for adversarial training, its discriminator."""
     check_model(config, audio, text)
     networks: dict[str, nn.Module] = {"fastpitch": FastPitch(config)}
     if config.adversarial and not inference:
@@ -210,7 +210,7 @@ def build_networks(
 
 
 def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
-    """The encoder ("in") or decoder ("out") that the fields of its name describe."""
+    """Return the configuration of the encoder ("in") or decoder ("out"), from the fields for that side."""
     sizes = ("n_layers", "n_heads", "d_head", "conv1d_kernel_size", "conv1d_filter_size")
     values = {name.removeprefix("conv1d_"): getattr(config, f"{side}_fft_{name}") for name in sizes}
     values |= {name: getattr(config, f"p_{side}_fft_{name}") for name in ("dropout", "dropatt", "dropemb")}
@@ -218,5 +218,5 @@ def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
 
 
 def _embedding(n_channels: int, kernel_size: int) -> nn.Conv1d:
-    """Channels for one value a token."""
+    """Build a convolution that embeds one value per token."""
     return nn.Conv1d(1, n_channels, kernel_size, padding=kernel_size // 2)

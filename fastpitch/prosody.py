@@ -1,4 +1,4 @@
-"""Durations, pitch and energy of tokens: predicted, averaged, expanded to frames, changed, and pitch in Hz."""
+"""Predict, average, expand and transform the durations, pitch and energy of tokens, and convert pitch to Hz."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -37,12 +37,12 @@ class ConvReLUNorm(nn.Module):
 
 
 class TemporalPredictor(nn.Module):
-    """Predicts one value a token: convolution blocks, then a linear layer."""
+    """Predicts one value per token, with convolution blocks and a linear layer."""
 
     in_float32 = ("fc",)
 
     def __init__(self, config: ModelConfig, name: str) -> None:
-        """``name``, "dur", "pitch" or "energy", is in the names of its fields of the configuration."""
+        """``name`` ("dur", "pitch" or "energy") is part of its configuration fields' names."""
         super().__init__()
         self.mask_convolutions = config.mask_convolutions
         n_filters: int = getattr(config, f"{name}_predictor_filter_size")
@@ -59,7 +59,7 @@ class TemporalPredictor(nn.Module):
             x = layer(x)
             if self.mask_convolutions:
                 x = x * mask
-        # Not a matrix product, which autocast would compute in 16 bits, too few for durations and pitch.
+        # Not a matrix product: autocast would compute it in 16 bits, too few for durations and pitch.
         value = (x.float() * self.fc.weight[0]).sum(2) + self.fc.bias
         return value * mask.squeeze(2)
 
@@ -70,7 +70,7 @@ def durations_from_logs(log_durations: Tensor, max_duration: float) -> Tensor:
 
 
 def whole_frames(durations: Tensor) -> Tensor:
-    """Durations (B, L), half rounding up -> int64 (B, L); an utterance of no frame gets one, at its longest token."""
+    """Round durations (B, L), half up, to int64 (B, L); an utterance without frames gets one, at its longest token."""
     frames = torch.floor(durations.float() + 0.5).long()
     silent = (frames.sum(1, keepdim=True) == 0).long()
     return frames.scatter_add(1, durations.argmax(1, keepdim=True), silent)
@@ -79,7 +79,7 @@ def whole_frames(durations: Tensor) -> Tensor:
 def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tuple[Tensor, Tensor]:
     """Repeat each token for its frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
 
-    F is ``n_frames``, to which utterances are cut, or the longest length, which synchronizes.
+    F is ``n_frames``, which may cut utterances, or the longest length, which synchronizes.
     """
     ends = frames.cumsum(1)
     lengths = ends[:, -1]
@@ -93,8 +93,8 @@ def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tu
 
 
 def means_over_tokens(values: Tensor, durations: Tensor) -> Tensor:
-    """Mean over each token's nonzero frames, 0 without any: values (B, F), durations (B, L) -> float32 (B, L)."""
-    # Differences of cumulative sums in float64, which are as exact as separate sums in float32.
+    """Average each token's nonzero frames, 0 without any: values (B, F), durations (B, L) -> float32 (B, L)."""
+    # Differences of cumulative sums in float64 are as exact as separate sums in float32.
     nonzero = (values != 0).double()
     sums = F.pad(torch.stack([values.double(), nonzero]).cumsum(2), (1, 0))  # (2, B, 1 + F)
     ends = durations.long().cumsum(1).clamp(max=values.size(1))
@@ -110,7 +110,7 @@ def energies_of_tokens(mels: Tensor, durations: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class PitchTransform:
-    """Changes of normalized pitch, applied to the valid tokens in the order of the fields."""
+    """Changes to normalized pitch, applied to valid tokens in the order of the fields."""
 
     flatten: bool = False  # to the mean
     invert: bool = False  # around the mean
@@ -130,7 +130,7 @@ class PitchTransform:
 
 
 def load_custom_transform(path: Path) -> Callable[[Tensor, Tensor], Tensor]:
-    """The function ``pitch_transform_custom`` of a Python file, which is run."""
+    """Run a Python file and return its function ``pitch_transform_custom``."""
     check_file(path)
     function = run_path(str(path)).get(_CUSTOM)
     if function is None:
@@ -152,29 +152,29 @@ class SpeakerPitch(TextToMel):
 
     n_speakers: int
     pitch_mean: Tensor  # (1,) or (n_speakers,), Hz
-    pitch_std: Tensor  # (1,) or (n_speakers,), Hz; 0: the statistics are not known
+    pitch_std: Tensor  # (1,) or (n_speakers,), Hz; 0: unknown
 
     def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:
-        """Normalized pitch (B, L) in Hz; zeros without known statistics. `normalized_pitch` inverts it in float64."""
+        """Convert normalized pitch (B, L) to Hz, zeros without statistics. `normalized_pitch` inverts it in float64."""
         mean, std = self.pitch_statistics(speakers)
         return pitch * std + mean
 
     def normalized_pitch(self, pitch_hz: Tensor, speakers: Tensor | None) -> Tensor:
-        """Normalize pitch (B, L) in Hz, 0 where unvoiced: float32; raises InputError without known statistics."""
+        """Normalize pitch (B, L) in Hz, 0 where unvoiced, to float32; raises InputError without statistics."""
         mean, std = self.pitch_statistics(speakers)
         if not bool((std > 0).all()):
-            raise InputError("the voice's checkpoint has no pitch statistics, which pitch in Hz needs")
+            raise InputError("the voice's checkpoint has no pitch statistics, which are needed for pitch in Hz")
         normalized = (pitch_hz.double() - mean) / std
         return torch.where(pitch_hz == 0, 0.0, normalized).float()
 
     def pitch_statistics(self, speakers: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation in Hz: scalars, or (B, 1) of speakers (B,) whose pitch differs."""
+        """Return mean and standard deviation in Hz: scalars, or (B, 1) if they differ between speakers (B,)."""
         if speakers is None or len(self.pitch_mean) == 1:
             return self.pitch_mean[0], self.pitch_std[0]
         return self.pitch_mean[speakers].unsqueeze(1), self.pitch_std[speakers].unsqueeze(1)
 
     def speaker_ids(self, speaker: int | Tensor, tokens: Tensor) -> Tensor | None:
-        """Speaker ids (B,) of a batch, None for a model of one voice."""
+        """Return a batch's speaker ids (B,), or None for a single-speaker model."""
         if isinstance(speaker, int):
             if not 0 <= speaker < self.n_speakers:
                 raise InputError(f"speaker {speaker}: this checkpoint has speakers 0 to {self.n_speakers - 1}")
@@ -182,12 +182,12 @@ class SpeakerPitch(TextToMel):
         return None if self.n_speakers == 1 else speaker
 
     def set_pitch_statistics(self, statistics: PitchStatistics) -> None:
-        """Take the same statistics for all speakers."""
+        """Set the same statistics for all speakers."""
         self.pitch_mean.fill_(statistics.mean)
         self.pitch_std.fill_(statistics.std)
 
     def controls(self, options: InferenceOptions, *, where: Path) -> Controls:
-        """How to speak with the checkpoint ``where``; InputError if it lacks what a transform needs."""
+        """Return controls for the checkpoint ``where``; raises InputError if a transform lacks statistics."""
         values = {field.name: getattr(options, f"pitch_transform_{field.name}") for field in fields(PitchTransform)}
         if values["custom"] is not None:
             values["custom"] = load_custom_transform(values["custom"])
@@ -195,6 +195,6 @@ class SpeakerPitch(TextToMel):
         if options.pitch_mean_std_file is not None:
             self.set_pitch_statistics(read_pitch_statistics(options.pitch_mean_std_file))
         if (transform.shift is not None or transform.custom is not None) and not (self.pitch_std > 0).all():
-            raise InputError(f"{where}: has no pitch statistics, which changes in Hz need; give --pitch-mean-std-file")
+            raise InputError(f"{where}: has no pitch statistics, needed for changes in Hz; give --pitch-mean-std-file")
         given = None if transform == PitchTransform() else transform
         return Controls(pace=options.pace, max_duration=options.max_duration, pitch_transform=given)

@@ -1,4 +1,4 @@
-"""FastPitch's published checkpoints."""
+"""Read FastPitch's published checkpoints."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,9 @@ from common.text.config import TextConfig
 from common.text.symbols import CHARACTER_SETS, EXPANDED_1_1, get_symbol_table
 from fastpitch.config import ModelConfig
 
-_BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # by the end of their keys
+_BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # endings of their keys
 _AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
-# FastPitch 1.0 only stores the type of input and the number of symbols.
+# FastPitch 1.0 stores only the input type and the number of symbols.
 _SYMBOL_SETS = {
     ("char", 148): "english_basic",
     ("char", 123): "english_basic_lowercase",
@@ -33,16 +33,16 @@ _SYMBOL_SETS = {
 def read_published(
     state: dict[str, Tensor], payload: dict[str, Any], *, path: Path, training: bool
 ) -> Checkpoint | None:
-    """Read FastPitch's train.py's layout: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler.
+    """Read the layout of FastPitch's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler.
 
-    Version 1.1 adds train_setup, its options. None for another layout; CheckpointError without a configuration.
+    Version 1.1 adds train_setup, its options. Returns None for another layout; raises CheckpointError without config.
     """
     if not {"encoder.word_emb.weight", "duration_predictor.fc.weight"} <= state.keys():
         return None
     if payload.get("config") is None:
         advice = "give it as JSON: bash scripts/convert_checkpoint.sh SOURCE TARGET --config config.json"
         raise CheckpointError(f"{path}: FastPitch's weights without their configuration; {advice}")
-    config = {"symbol_type": "char"} | payload["config"]  # NVIDIA's versions read characters alone
+    config = {"symbol_type": "char"} | payload["config"]  # NVIDIA's versions read only characters
     config["learned_alignment"] = any(key.startswith("attention.") for key in state)
     setup, ema = payload.get("train_setup") or {}, payload.get("ema_state_dict")
     text = _text_config(setup, config["symbol_type"], config["n_symbols"])
@@ -63,7 +63,7 @@ def read_published(
 
 
 def _text_config(setup: dict[str, Any], symbol_type: str, n_symbols: int) -> TextConfig | None:
-    """The text front end stored by FastPitch 1.1, else one that fits; None if no symbol set has that many symbols.
+    """Return the front end stored by FastPitch 1.1, else one that fits; None if no symbol set has that many symbols.
 
     1.1's dictionary and heteronyms aren't in its checkpoints; the toolkit's replace them.
     """
@@ -87,7 +87,7 @@ def _text_config(setup: dict[str, Any], symbol_type: str, n_symbols: int) -> Tex
 
 
 def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
-    """The training state, with the steps and settings of our LAMB."""
+    """Return the training state, with the steps and settings of our LAMB."""
     training = training_state(payload, "fastpitch", state, buffers=_BUFFERS, iteration="iteration")
     saved = {} if training is None else training["optimizers"]["fastpitch"]
     if saved and "amsgrad" not in saved["settings"]:  # LAMB doesn't store these constants

@@ -1,4 +1,4 @@
-"""Sets up a FastPitch training: lists, mels, text, architecture and schedule."""
+"""Set up FastPitch training: lists, mels, text, architecture and schedule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from fastpitch.fine_tuning import InitialVoice, compute_statistics, set_up_netwo
 
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
-    """Defaults of the options: architecture and text front end of the initial voice, or those of --size."""
+    """Return default options: the initial voice's architecture and text front end, or those of --size."""
     if initial is None:
         return SIZES[given["size"]]
     voice = voice_of(*initial)
@@ -35,13 +35,13 @@ def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | N
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Set up a training, whose learning rate after the warm-up is divided by sqrt(update), as published."""
+    """Set up training; after the warm-up, the learning rate is divided by sqrt(update), as published."""
     run, voice = request.run, None if request.initial is None else voice_of(*request.initial)
     learned = options.architecture.learned_alignment
     entries = read_list(run.dataset_path, run.training_files, learned_alignment=learned)
     known, own = ((), None) if voice is None else (voice.speaker_names, voice.text)
     text = text_config(options.text, speakers=speaker_names(entries, options.n_speakers, known=known), initial=own)
-    if voice is not None and request.resumed is None:  # unknown symbols are dropped, but another language is refused
+    if voice is not None and request.resumed is None:  # drops unknown symbols, but refuses another language
         refuse_rewritten_letters({one.where: one.fields["text"] for one in entries}, text.of_transcripts)
     notes = []
     if voice is None and "durations" in entries[0].fields:
@@ -52,7 +52,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
             if unknown_symbols == "drop":
                 said += " --unknown-symbols drop"
                 options = replace(options, text=replace(options.text, unknown_symbols="drop"))
-            notes.append(f"text is read as by the teacher of {durations}, whose durations are of the symbols of {said}")
+            notes.append(f"text is read as by the teacher of {durations}, whose durations match the symbols of {said}")
     if voice is None and (of_phones := _read_as_phones(text, entries)) is not None:
         text = of_phones
         notes.append(f"the lists have phones: --input-type phone --symbol-set {text.symbol_set}")
@@ -70,7 +70,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 
 
 def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextConfig | None:
-    """The front end for lists of phones, as of TextGrids, if no option says how text is read."""
+    """Return a front end for lists of phones, such as TextGrids', if no option says how to read text."""
     words = {word for entry in entries for word in canonical_phone(entry.fields["text"]).split()}
     is_default = text == TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers)
     if not is_default or not any(word in SILENCES or word[-1].isdigit() for word in words):
@@ -78,12 +78,12 @@ def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextC
     fitting = [name for name in ("arpabet", "ipa") if all(word in get_symbol_table(name) for word in words)]
     starts = (entry.fields["text"].partition(" ")[0] for entry in entries if "durations" in entry.fields)
     if EDGE_SILENCE in starts:
-        fitting.append("ipa")  # phones of an aligner; labels that the set lacks are added
+        fitting.append("ipa")  # an aligner's phones; labels that the set lacks are added
     return replace(text, input_type="phone", symbol_set=fitting[0], cleaners=()) if fitting else None
 
 
 def _mels(request: TrainingRequest, lists_recordings: bool, voice: InitialVoice | None) -> AudioConfig:
-    """The mels: as stored, or for recordings as of the initial voice or the corpus."""
+    """Return the mel configuration: as stored or, for recordings, that of the initial voice or the corpus."""
     stored = None if lists_recordings else stored_mels(request.run.dataset_path / "mels")
     if voice is None:
         return request.mels(stored)
@@ -105,7 +105,7 @@ def _architecture(options: TrainingOptions, audio: AudioConfig, text: TextConfig
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture of the options; speakers share pitch statistics if they do in ``base``, which is resumed."""
+    """Return the options' architecture; speakers share pitch statistics if they do in the resumed ``base``."""
     if base is None:
         return options.architecture
     return replace(options.architecture, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)

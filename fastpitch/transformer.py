@@ -20,13 +20,13 @@ class TransformerConfig:
     kernel_size: int
     filter_size: int
     dropout: float
-    dropatt: float  # of the attention
-    dropemb: float  # of the input
+    dropatt: float  # dropout of the attention
+    dropemb: float  # dropout of the input
     mask_convolutions: bool = True
 
 
 class PositionalEmbedding(nn.Module):
-    """Sinusoids of the position: the first half of the channels sines, the second half cosines."""
+    """Sinusoidal position embeddings: sines in the first half of the channels, cosines in the second half."""
 
     def __init__(self, n_channels: int) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class PositionalEmbedding(nn.Module):
         self.register_buffer("inv_freq", 1 / 10000**exponents)
 
     def forward(self, n_positions: int) -> Tensor:
-        """Embeddings (n_positions, C) of the positions 0, 1, 2..."""
+        """Return embeddings (n_positions, C) of positions 0, 1, 2..."""
         positions = torch.arange(n_positions, device=self.inv_freq.device, dtype=self.inv_freq.dtype)
         phases = positions.unsqueeze(1) * self.inv_freq
         return torch.cat([phases.sin(), phases.cos()], dim=1)
@@ -73,7 +73,7 @@ class MultiHeadAttn(nn.Module):
         q, k, v = qkv.view(n_batch, length, 3, self.n_heads, self.d_head).permute(2, 0, 3, 1, 4).unbind()
         dropout_p = self.drop_attention.p if self.training else 0.0
         if mask is None and dropout_p > 0:
-            # As scaled_dot_product_attention, whose dropout is slow on a CPU.
+            # Same as scaled_dot_product_attention, whose dropout is slow on CPUs.
             weights = torch.softmax(q @ k.transpose(2, 3) * self.d_head**-0.5, dim=3)
             attended = self.drop_attention(weights).to(v.dtype) @ v
         else:
@@ -97,7 +97,7 @@ class PositionwiseConvFF(nn.Module):
         self.layer_norm = nn.LayerNorm(config.n_channels)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x (B, L, C) -> (B, L, C); with ``mask`` the first convolution's values at padding become zero."""
+        """x (B, L, C) -> (B, L, C); ``mask`` zeroes the first convolution's output at padding."""
         hidden = self.CoreNet[0](x.transpose(1, 2))
         if mask is not None:
             hidden = hidden.mul_(mask.transpose(1, 2))
@@ -152,7 +152,7 @@ class Packing:
 
 
 class FFTransformer(nn.Module):
-    """Feed-forward Transformer blocks with positional embeddings; ``embedding`` makes channels of ids or features."""
+    """Feed-forward Transformer blocks with positional embeddings; ``embedding`` maps ids or features to channels."""
 
     def __init__(self, config: TransformerConfig, embedding: nn.Module | None = None) -> None:
         super().__init__()

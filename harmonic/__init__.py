@@ -1,4 +1,4 @@
-"""Harmonic: a vocoder of given harmonics and noise, whose small network learns in minutes on a CPU."""
+"""Harmonic: a vocoder that filters harmonics and noise; its small network trains in minutes on a CPU."""
 
 from common.registry import ModelSpec
 

@@ -1,4 +1,4 @@
-"""Options of the harmonic vocoder's training, with its recipe."""
+"""Options for training the harmonic vocoder, with its recipe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from common.options import group, option
 from common.training.options import InputMelOptions, RunOptions
 from harmonic.config import ModelConfig
 
-PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
+PITCH_CACHE = "pitch_cache"  # subfolder of the dataset, unless --pitch-cache names another folder
 _DEFAULT = "default: the value shown, or that of the checkpoint to resume from"
 RECIPE = RunOptions(
     epochs=400,
@@ -28,10 +28,10 @@ RECIPE = RunOptions(
 
 @dataclass(frozen=True)
 class TrainingOptions(InputMelOptions, PitchRange):
-    """The harmonic vocoder's own options of training."""
+    """Training options of the harmonic vocoder."""
 
-    segment_frames: int = option(64, "mel frames of a training segment", least=1)
-    pitch_cache: Path | None = option(None, f"folder of the cached pitch (default: {PITCH_CACHE} in the dataset)")
+    segment_frames: int = option(64, "mel frames per training segment", least=1)
+    pitch_cache: Path | None = option(None, f"folder for cached pitch (default: {PITCH_CACHE} in the dataset)")
     adversarial: bool = option(False, "also train against HiFi-GAN's discriminators", variable="ADVERSARIAL")
     architecture: Mapping[str, Any] = group(ModelConfig, f"architecture of Harmonic ({_DEFAULT})", by_name=True)
     discriminators: Mapping[str, Any] = group(
@@ -43,4 +43,4 @@ class TrainingOptions(InputMelOptions, PitchRange):
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """Harmonic has no options of inference."""
+    """Harmonic has no inference options."""

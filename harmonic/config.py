@@ -1,4 +1,4 @@
-"""The harmonic vocoder's architecture in numbers, and the options that set it."""
+"""The harmonic vocoder's architecture, and the options that configure it."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ N_PITCHES = 160  # from 30 to 1200 Hz, 40 cents apart
 
 @dataclass(frozen=True)
 class ModelConfig(Architecture):
-    """Architecture of the network of pitch and voicing, and of the one that filters harmonics and noise."""
+    """Architecture of the pitch network, and of the network that filters harmonics and noise."""
 
     n_mel_channels: int = 80
     n_channels: int = option(256, "channels of the filter network", least=1, names=("--channels",))

@@ -20,11 +20,11 @@ from harmonic.arg_parser import PITCH_CACHE, TrainingOptions
 from harmonic.source import fill_unvoiced
 
 CONTEXT = 3  # frames on each side of a segment, which the network reads and the loss leaves out
-PITCH_SEGMENTS = 4  # of the length of a segment, in which pitch is learned; it needs more speech than the filter
-_LOUDER = (-0.5, 0.3)  # logarithm of a factor
-_FASTER = (0.79, 1.27)  # factor of speed, and so of pitch and formants
+PITCH_SEGMENTS = 4  # segment lengths of audio from which pitch is learned, which needs more speech than the filter
+_LOUDER = (-0.5, 0.3)  # range of the log gain
+_FASTER = (0.79, 1.27)  # range of the speed factor, which also changes pitch and formants
 _SHARE_FASTER = 0.5
-_MEL_NOISE = 0.08  # largest standard deviation, of the mel in which pitch is found
+_MEL_NOISE = 0.08  # largest standard deviation of noise in the pitch network's mel
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class HarmonicDataset(RecordingDataset):
         self._extractor = MelExtractor(self.audio)
         folder = options.pitch_cache or self.folder / PITCH_CACHE
         self._cache = PitchCache(folder, self.audio, AT_FRAMES, options.pitch_range)
-        self._pitches: dict[int, Tensor] = {}  # of the recordings that were read so far
+        self._pitches: dict[int, Tensor] = {}  # of the recordings read so far
 
     def __getitem__(self, index: int) -> HarmonicBatch:
-        """The complete recording."""
+        """Return the complete recording."""
         self.check_length(index, self._extractor.min_samples)
         pitch = self._pitch(index)
         wave = self.load(index, start=0, n_samples=self.lengths[index])
@@ -68,7 +68,7 @@ class HarmonicDataset(RecordingDataset):
         return self._batch(index, wave, **rows)
 
     def draw(self, index: int, *, epoch: int) -> HarmonicBatch:
-        """A part from a random position, zero-padded; its segment is within the recording unless that is shorter."""
+        """Return a zero-padded part from a random position; its segment fits in the recording unless that's shorter."""
         audio, n_frames = self.audio, PITCH_SEGMENTS * self._segment
         random = np.random.default_rng((self._seed, epoch, index, 1))
         mel = self.load_mel(index)
@@ -91,7 +91,7 @@ class HarmonicDataset(RecordingDataset):
         wave = F.pad(wave[:n_samples], (0, max(n_samples - len(wave), 0)))
         if mel is None:
             wave = wave * math.exp(random.uniform(*_LOUDER))
-        # Centers of the frames in the recording's.
+        # Frame centers, in frames of the recording.
         middle = audio.filter_length // 2
         samples = start + speed * (audio.hop_length * torch.arange(n_frames) + middle)
         places = (samples - middle + self._extractor.pad_left) / audio.hop_length
@@ -108,7 +108,7 @@ class HarmonicDataset(RecordingDataset):
         return HarmonicBatch((self.name(index),), wave[None], (len(wave),), **fields)
 
     def _pitch(self, index: int) -> Tensor:
-        """Pitch (F,) of a recording's mel frames in Hz, 0 where unvoiced."""
+        """Return the pitch (F,) of a recording's mel frames in Hz, 0 where unvoiced."""
         if index not in self._pitches:
             wave = self.load(index, start=0, n_samples=self.lengths[index])
             n_frames = self._extractor.n_frames(self.lengths[index])

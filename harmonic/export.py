@@ -1,4 +1,4 @@
-"""Export of the harmonic vocoder, and exported files in place of the network."""
+"""Export the harmonic vocoder, and run exported files in place of the network."""
 
 import math
 from copy import deepcopy
@@ -37,18 +37,18 @@ class _Complex:
         return _Complex(self.real + other.real, self.imag + other.imag)
 
     def repeat(self, *counts: int) -> "_Complex":
-        """Repeat as `Tensor.repeat` does."""
+        """Repeat like `Tensor.repeat`."""
         return _Complex(self.real.repeat(*counts), self.imag.repeat(*counts))
 
 
 class _RealFourier(Fourier):
-    """Computes `Fourier` by matrix products (Cooley and Tukey, 1965), in a third of the time of ONNX's operators:
-    over a of the samples ``n_fast * a + b``, then over b, to the bins ``c + n_slow * d``.
+    """Computes `Fourier` with matrix products (Cooley and Tukey, 1965), in a third of the time of ONNX's operators.
+    For samples ``n_fast * a + b`` and bins ``c + n_slow * d``, it sums over a, then over b.
     """
 
     first: Tensor  # (n_fast, n_slow, 2 * n_slow): over a, for each b
     second: Tensor  # (2 * n_fast, 2 * n_d): over b
-    scale: Tensor  # (bins,): of the inverse, which is the transpose
+    scale: Tensor  # (bins,): for the inverse, which is the transpose
 
     def __init__(self, audio: AudioConfig) -> None:
         super().__init__(audio)
@@ -67,7 +67,7 @@ class _RealFourier(Fourier):
 
     def forward(self, wave: Tensor, window: Tensor) -> _Complex:
         """wave (B, T) -> real and imaginary parts (B, F, bins) of frames times ``window``."""
-        n_rows = -(-self.size // self.hop)  # of a hop each, in a frame
+        n_rows = -(-self.size // self.hop)  # rows of one hop per frame
         n_frames = (wave.size(1) - self.size) // self.hop + 1
         rows = F.pad(wave, (0, n_rows * self.hop - self.size)).unflatten(1, (-1, self.hop))
         frames = torch.cat([rows[:, index : index + n_frames] for index in range(n_rows)], dim=2)
@@ -88,7 +88,7 @@ class _RealFourier(Fourier):
         return x.reshape(n_batch, n_frames, self.size)
 
     def polar(self, magnitude: Tensor, phase: Tensor) -> _Complex:
-        """Real and imaginary parts from magnitudes and phases."""
+        """Return real and imaginary parts from magnitudes and phases."""
         return _Complex(magnitude * phase.cos(), magnitude * phase.sin())
 
 
@@ -100,7 +100,7 @@ class ExportableHarmonic(nn.Module):
         self.network = network
 
     def forward(self, mel: Tensor, noise: Tensor, lengths: Tensor) -> Tensor:
-        """mel (B, n_mels, F), noise of `draw_noise`, lengths (B,) frames -> wave (B, F * hop)."""
+        """mel (B, n_mels, F), noise from `draw_noise`, lengths (B,) frames -> wave (B, F * hop)."""
         wave = self.network(mel, self.network.track(mel, lengths), noise, lengths, corrections=MEL_CORRECTIONS)
         return self.network.cut(wave, mel.size(2), lengths)
 
@@ -138,7 +138,7 @@ class ExportedNetwork(ExportedVocoder):
         self._noise = SeededNoise(self.audio.hop_length)
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        return VocoderSettings(infer={"seed": seed})  # whole utterances: the file finds pitch and phase
+        return VocoderSettings(infer={"seed": seed})  # whole utterances, because the file computes pitch and phase
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end."""

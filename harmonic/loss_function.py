@@ -1,4 +1,4 @@
-"""The harmonic vocoder's losses: of the sound's spectra and mel, and of pitch and voicing."""
+"""The harmonic vocoder's losses for spectra, mel, pitch and voicing."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,21 +20,21 @@ from harmonic.model import PitchOutput, pitch_grid
 from harmonic.source import HIGHEST, LOWEST
 
 _CORRECTIONS = 1  # mel corrections in training
-_FAINTEST = 1e-3  # of the magnitudes whose logarithms are compared
-_QUIETEST = 1e-2  # norm of a segment's spectrum that errors are divided by, at least
-# Weight of the distance between two sounds of a mel. With 0.5, as in the energy distance, noise masks the pulses of
-# voiced sounds above 4 kHz; with 0, they are too strong.
+_FAINTEST = 1e-3  # lower bound of magnitudes before their logarithms are compared
+_QUIETEST = 1e-2  # lower bound of the norm of a spectrum that errors are divided by
+# Weight of the distance between two sounds generated from a mel. With 0.5, as in the energy distance, noise masks the
+# pulses of voiced sounds above 4 kHz; with 0, the pulses are too strong.
 _REPULSION = 0.15
 _BLUR = 0.7  # standard deviation of a pitch's target, in bins
-_NEAR = 2  # frames around voiced ones in which pitch is learned too
+_NEAR = 2  # frames around voiced ones in which pitch is also learned
 _WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0, "pitch_loss": 0.2, "voicing_loss": 0.2}
-_ADVERSARIAL_WEIGHT = _WEIGHTS["mel_loss"] / 45  # as much of the mel loss's weight as in HiFi-GAN
+_ADVERSARIAL_WEIGHT = _WEIGHTS["mel_loss"] / 45  # same ratio to the mel loss as in HiFi-GAN
 
 
 class HarmonicObjective(AdversarialObjective):
-    """Spectral losses of the sound with Praat's pitch, and losses of the network's pitch.
+    """Spectral losses of the sound made with Praat's pitch, and losses of the network's own pitch.
 
-    Validation uses the network's pitch. ``pitch_error`` is in cents, of voiced frames.
+    Validation uses the network's pitch. ``pitch_error`` is in cents, averaged over voiced frames.
     """
 
     log_style = LogStyle(
@@ -58,7 +58,7 @@ class HarmonicObjective(AdversarialObjective):
 
     def generate(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
         network = networks["harmonic"]
-        assert batch.noise is not None, "those of validation alone have none"
+        assert batch.noise is not None, "only validation batches have none"
         n_frames = 1 + (batch.noise.size(2) - self._audio.filter_length) // self._audio.hop_length
         mel = self._mel_of_frames(batch.audio[:, : batch.noise.size(2)]) if batch.mels is None else batch.mels
         track = network.track_of(batch.pitch[:, :n_frames], batch.voicing[:, :n_frames])
@@ -69,7 +69,7 @@ class HarmonicObjective(AdversarialObjective):
         return batch.audio[:, kept], made[:, kept]
 
     def own_sums(self, networks: Networks, batch: HarmonicBatch, output: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
-        assert batch.mel_noise is not None, "those of validation alone have none"
+        assert batch.mel_noise is not None, "only validation batches have none"
         mel = self._mel_of_frames(batch.audio) if batch.mels is None else batch.mels
         found = networks["harmonic"].pitch(mel + batch.mel_noise)
         recorded, made = output
@@ -81,7 +81,7 @@ class HarmonicObjective(AdversarialObjective):
             return self._mel.to(wave.device).of_frames(wave)
 
     def sound_sums(self, recorded: Tensor, *made: Tensor) -> dict[str, Tensor]:
-        """Sum the losses of one or two sounds (B, T) of the same mels over the rows.
+        """Sum the losses of one or two sounds (B, T), generated from the same mels, over the batch.
 
         The distance between two sounds is subtracted in part; otherwise the network would make the noise too weak.
         Source: Gritsenko et al., A Spectral Energy Distance (arXiv:2008.01160).
@@ -142,7 +142,7 @@ class HarmonicObjective(AdversarialObjective):
         return examples
 
     def _utterance(self, batch: HarmonicBatch, index: int) -> tuple[HarmonicBatch, Tensor]:
-        """One utterance of a validation batch, without padding, and its input mel (1, n_mels, F)."""
+        """Return one utterance of a validation batch, without padding, and its input mel (1, n_mels, F)."""
         row, n_samples = slice(index, index + 1), batch.n_samples[index]
         extractor, audio = self._mel.to(batch.audio.device), batch.audio[row, :n_samples]
         n_frames = extractor.n_frames(n_samples)
@@ -152,14 +152,14 @@ class HarmonicObjective(AdversarialObjective):
 
 
 def magnitudes(sounds: Tensor, *, size: int) -> Tensor:
-    """(B, T) -> (B, F, bins), of windows of ``size`` samples."""
+    """sounds (B, T) -> magnitudes (B, F, bins) of windows of ``size`` samples."""
     window = torch.hann_window(size, device=sounds.device)
     spectra = torch.fft.rfft(sounds.unfold(1, size, size // 4) * window)
     return (spectra.real.square() + spectra.imag.square()).clamp(min=1e-12).sqrt()
 
 
 def stft_distance(spectra: Sequence[Tensor], a: int, b: int) -> Tensor:
-    """Spectral convergence, relative to ``spectra[0]``, plus L1 of logs, of two of magnitudes (B, F, bins) -> (B,).
+    """Spectral convergence, relative to ``spectra[0]``, plus log L1 of spectra a and b, (B, F, bins) each -> (B,).
 
     Source: Yamamoto et al., Parallel WaveGAN (arXiv:1910.11480), section 2.2.
     """
@@ -171,7 +171,7 @@ def stft_distance(spectra: Sequence[Tensor], a: int, b: int) -> Tensor:
 
 
 def _near_voiced(voicing: Tensor) -> Tensor:
-    """voicing (B, F), 0 or 1 -> the same with the `_NEAR` frames around voiced ones."""
+    """voicing (B, F), 0 or 1 -> (B, F), with 1 also in the `_NEAR` frames around voiced ones."""
     return F.max_pool1d(voicing, 2 * _NEAR + 1, stride=1, padding=_NEAR)
 
 

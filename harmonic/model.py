@@ -22,13 +22,13 @@ from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
 from harmonic.source import HIGHEST, LOWEST, harmonics, phase_at_frames
 
 _PITCH_KERNEL, _PITCH_LAYERS = 5, 3
-_BIN = math.log(HIGHEST / LOWEST) / (N_PITCHES - 1)  # between two pitches, logarithm
-_NEIGHBORS = 3  # bins of pitch on each side of the highest score that pitch is averaged over
+_BIN = math.log(HIGHEST / LOWEST) / (N_PITCHES - 1)  # log step between two pitches
+_NEIGHBORS = 3  # pitch is averaged over this many bins on each side of the highest score
 _KERNEL = 7  # frames
 _MIDDLE = 200.0  # Hz
 _LOUDEST, _FAINTEST = 6.5, -14.0  # logarithms of gains
-_NOISE_GAIN = -1.5  # logarithm, to begin with
-_MOST_CORRECTED = 2.0  # logarithm, of one correction
+_NOISE_GAIN = -1.5  # initial logarithm
+_MOST_CORRECTED = 2.0  # largest logarithm of one correction
 _TINY = torch.finfo(torch.float32).tiny
 
 
@@ -36,9 +36,9 @@ _TINY = torch.finfo(torch.float32).tiny
 class PitchOutput:
     """Output of the pitch network, float32 unless noted."""
 
-    pitch: Tensor  # (B, F) float64 Hz, everywhere
+    pitch: Tensor  # (B, F) float64 Hz, also where unvoiced
     voicing: Tensor  # (B, F) logit
-    scores: Tensor  # (B, N_PITCHES, F) logits of the pitches `pitch_grid`
+    scores: Tensor  # (B, N_PITCHES, F) logits over `pitch_grid`
 
 
 def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
@@ -47,12 +47,12 @@ def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
 
 
 def pitch_grid(device: torch.device) -> Tensor:
-    """The natural logarithms of the pitches (Hz) that are scored, (N_PITCHES,)."""
+    """Return the natural logarithms (N_PITCHES,) of the scored pitches in Hz."""
     return torch.linspace(math.log(LOWEST), math.log(HIGHEST), N_PITCHES, device=device)
 
 
 class PitchNetwork(nn.Module):
-    """Convolutions that score pitches and voicing, in float32, because errors of pitch accumulate in the phase."""
+    """Convolutions that score pitches and voicing, in float32 because pitch errors accumulate in the phase."""
 
     in_float32 = ("convs", "end")
 
@@ -74,7 +74,7 @@ class PitchNetwork(nn.Module):
             scores, voicing = x[:, :N_PITCHES], x[:, N_PITCHES]
             place = torch.arange(N_PITCHES, device=mel.device).unsqueeze(1)
             far = (place - scores.argmax(1, keepdim=True)).abs() > _NEIGHBORS
-            # In float64, because rounding errors, which differ by engine, would accumulate in the phase.
+            # In float64, because rounding errors differ between engines and would accumulate in the phase.
             shares = torch.softmax(scores.masked_fill(far, -torch.inf).double(), dim=1)
             pitch = LOWEST * ((shares * place).sum(1) * _BIN).exp()
         return PitchOutput(pitch, voicing, scores)
@@ -98,7 +98,7 @@ class Block(nn.Module):
 
 
 class FilterNetwork(nn.Module):
-    """Log gains of harmonics and noise, and phases of harmonics, of every frame and frequency bin."""
+    """Predicts log gains of harmonics and noise, and harmonic phases, for every frame and frequency bin."""
 
     def __init__(self, config: ModelConfig, *, n_bins: int) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class FilterNetwork(nn.Module):
         nn.init.constant_(self.end.bias[n_bins : 2 * n_bins], _NOISE_GAIN)
 
     def forward(self, mel: Tensor, track: Tensor, padding: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """mel (B, n_mels, F), track (B, 3, F) of `HarmonicVocoder.track` -> three of (B, F, bins) float32."""
+        """mel (B, n_mels, F), track (B, 3, F) of `HarmonicVocoder.track` -> three tensors (B, F, bins) float32."""
         pitch, voicing = track[:, :1], track[:, 1:2]
         x = torch.cat([scale_log_mel(mel), 4 * voicing * (pitch.log() - math.log(_MIDDLE)), voicing], dim=1)
         x = self.start_norm(self.start(_masked(x, padding)).transpose(1, 2)).transpose(1, 2)
@@ -140,12 +140,12 @@ class Fourier(nn.Module):
         return torch.fft.irfft(spectrum, n=self.size)
 
     def polar(self, magnitude: Tensor, phase: Tensor) -> Any:
-        """Complex numbers of magnitudes and phases."""
+        """Return complex numbers from magnitudes and phases."""
         return torch.polar(magnitude, phase)
 
 
 class HarmonicVocoder(MelToWave, nn.Module):
-    """Filters harmonics and noise in frequency, as in DDSP and HiFTNet (arXiv:2309.09493), then corrects the mel.
+    """Filters harmonics and noise by frequency, as in DDSP and HiFTNet (arXiv:2309.09493), then corrects the mel.
 
     Frame i of all spectra begins at sample i * hop of a wave that begins ``pad_left`` samples before the sound.
     """
@@ -169,13 +169,13 @@ class HarmonicVocoder(MelToWave, nn.Module):
 
     @torch.no_grad()
     def track(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The mel's `track_of`: mel (B, n_mels, F), lengths (B,) frames -> (B, 3, F) float32."""
+        """Run the pitch network and `track_of`: mel (B, n_mels, F), lengths (B,) frames -> (B, 3, F) float32."""
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
         pitch, voicing = found.pitch, torch.sigmoid(found.voicing)
         if valid is not None:
             assert lengths is not None
-            # Windows and smoothing read a few frames past an utterance's end, which repeat its last one.
+            # Windows and smoothing read a few frames past an utterance's end, so its last frame is repeated there.
             last = (lengths - 1).clamp(min=0).unsqueeze(1)
             pitch, voicing = (torch.where(valid, one, one.gather(1, last)) for one in (pitch, voicing))
         return self.track_of(pitch, voicing)
@@ -233,7 +233,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
         return wave
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        """The seed of the noise."""
+        """Return the seed of the noise."""
         return VocoderSettings({"seed": seed})
 
     def _spectrum(self, wave: Tensor) -> Any:
@@ -245,7 +245,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
         return overlap_add(self.fourier.inverse(spectrum) * windows, self.audio.hop_length) * scale
 
     def _windows(self, n_frames: int, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The windows and the scale of `_sound` for the ``valid`` (B, F) frames, or all ``n_frames``."""
+        """Return the windows and scale for `_sound`, for the ``valid`` (B, F) frames or all ``n_frames``."""
         window = self.mel.window
         windows = window.expand(1, n_frames, -1) if valid is None else window * valid.unsqueeze(2)
         weight = overlap_add(windows * window, self.audio.hop_length)
@@ -260,7 +260,7 @@ def _smoothed(voicing: Tensor) -> Tensor:
 
 def _interpolation(basis: Tensor, n_bins: int) -> Tensor:
     """basis (n_mels, bins) -> (n_mels, n_bins): weights of linear interpolation between the filters' centers."""
-    filters = basis.double().numpy()  # NumPy, so that networks can be made on the device `meta`
+    filters = basis.double().numpy()  # NumPy, so that networks can be built on the `meta` device
     sums = filters.sum(1)
     used = sums > 0
     centers = (filters[used] * np.arange(filters.shape[1])).sum(1) / sums[used]

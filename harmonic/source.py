@@ -1,4 +1,4 @@
-"""The sound source: the sum of all harmonics of the pitch, in closed form, from values at mel frames."""
+"""The sound source: the sum of all harmonics in closed form, from pitch and phase at mel frames."""
 
 import math
 
@@ -12,7 +12,7 @@ LOWEST, HIGHEST = 30.0, 1200.0  # Hz
 
 
 def fill_unvoiced(pitch: Tensor) -> Tensor:
-    """pitch (..., F) in Hz, 0 where unvoiced -> log-interpolated there; 200 if there is no voiced frame."""
+    """pitch (..., F) in Hz, 0 where unvoiced -> log-interpolated there; 200 if no frame is voiced."""
     n_frames = pitch.size(-1)
     place = torch.arange(n_frames, device=pitch.device).expand(pitch.shape)
     voiced = pitch > 0
@@ -26,7 +26,7 @@ def fill_unvoiced(pitch: Tensor) -> Tensor:
 
 
 def phase_at_frames(pitch: Tensor, audio: AudioConfig) -> Tensor:
-    """pitch (B, F) in Hz -> cycles since the first frame at the centers of frames, (B, F) in [0, 1).
+    """pitch (B, F) in Hz -> phase at the frame centers, in cycles since the first one, (B, F) in [0, 1).
 
     Pitch changes linearly between frames, as in `harmonics`.
     """
@@ -35,15 +35,15 @@ def phase_at_frames(pitch: Tensor, audio: AudioConfig) -> Tensor:
 
 
 def _cycles(pitch: Tensor, next_pitch: Tensor, n: Tensor | int, audio: AudioConfig) -> Tensor:
-    """The sum of the pitch of ``n`` samples from a frame's center on, Hz."""
+    """Sum the pitch (Hz) over ``n`` samples, starting at a frame's center."""
     return n * pitch + (next_pitch - pitch) * (n * (n - 1) / (2 * audio.hop_length))
 
 
 def harmonics(pitch: Tensor, phase: Tensor, audio: AudioConfig) -> Tensor:
     """pitch (B, F) in Hz, phase (B, F) of `phase_at_frames` -> wave (B, (F - 1) * hop + filter_length).
 
-    All harmonics up to half the sampling rate have amplitude 1, and the next one the fraction that fits: the sum of
-    cos(k x) for k = 1..n is sin((n + 1/2) x) / (2 sin(x / 2)) - 1/2. The first frame is the first ``filter_length``
+    All harmonics up to half the sampling rate have amplitude 1, and the next one has the fraction that fits. The sum
+    of cos(k x) for k = 1..n is sin((n + 1/2) x) / (2 sin(x / 2)) - 1/2. The first frame is the first ``filter_length``
     samples; pitch is constant before the first and after the last center.
     """
     hop, rate, half = audio.hop_length, audio.sampling_rate, audio.filter_length // 2

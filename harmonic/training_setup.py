@@ -1,4 +1,4 @@
-"""The set-up of a Harmonic training: mels, segments, architecture and schedule."""
+"""Set up Harmonic training: mels, segments, architecture and schedule."""
 
 import math
 from dataclasses import replace
@@ -15,14 +15,14 @@ _WARM_UP = 50  # updates
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe; the mels are those of --for-voice or of the corpus."""
+    """Set up the training run that the options describe, with the mels of --for-voice or the corpus."""
     options.check_fine_tuning()
     folder = options.input_mels_dir
     source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
     run, audio = request.run, request.mels(source, for_voice=options.for_voice)
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if options.segment_frames < shortest:
-        raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} such frames")
+        raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} frames")
     schedule = cosine_schedule(run.learning_rate, n_epochs=run.epochs)
     return TrainingSetup(
         options, audio, text=None, optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8), same_shapes=True
@@ -30,7 +30,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 
 
 def cosine_schedule(learning_rate: float, *, n_epochs: int) -> Schedule:
-    """Linear warm-up of ``_WARM_UP`` updates, then half a cosine down to a hundredth at the last."""
+    """Linear warm-up over ``_WARM_UP`` updates, then half a cosine down to a hundredth at the last update."""
 
     def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         done = min(max(iteration - _WARM_UP, 0) / max(n_epochs * steps_per_epoch - _WARM_UP, 1), 1.0)
@@ -42,7 +42,7 @@ def cosine_schedule(learning_rate: float, *, n_epochs: int) -> Schedule:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture of the options, whose defaults are those of the checkpoint to resume from, ``base``."""
+    """Return the default architecture, or the resumed checkpoint's ``base``, changed by the options."""
     config = replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
     if options.adversarial:
         discriminators = replace(config.discriminators or DiscriminatorConfig(), **options.discriminators)

@@ -1,4 +1,4 @@
-"""Options of a HiFi-GAN training, with the published recipe."""
+"""Options for training HiFi-GAN, with the published recipe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from common.options import group, option
 from common.training.options import InputMelOptions, RunOptions
 from hifigan.config import PRESETS, ModelConfig
 
-SEGMENT_SIZE = 8192  # samples of a training segment, where that is a multiple of the hop length
+SEGMENT_SIZE = 8192  # samples per training segment, rounded down to a multiple of the hop length
 ADAM_BETAS = (0.8, 0.99)  # as published
-# As NVIDIA's scripts/train_lj22khz.sh, with a global batch of 128 segments (8 GPUs).
+# As in NVIDIA's scripts/train_lj22khz.sh, which has a global batch of 128 segments (8 GPUs).
 RECIPE = RunOptions(
     epochs=6500,
     batch_size=16,
@@ -28,23 +28,23 @@ RECIPE = RunOptions(
 
 @dataclass(frozen=True)
 class TrainingOptions(InputMelOptions):
-    """HiFi-GAN's own options of training."""
+    """Training options of HiFi-GAN."""
 
     lr_decay: float = option(
         0.9998, "learning rate factor per epoch", above=0, variable="LR_DECAY", published=("LEARNING_RATE_DECAY",)
     )
-    adam_betas: tuple[float, ...] = option(ADAM_BETAS, "decay of Adam's averages: B1 B2", least=0, below=1)
+    adam_betas: tuple[float, ...] = option(ADAM_BETAS, "decay rates of Adam's averages: B1 B2", least=0, below=1)
     segment_size: int | None = option(
-        None, f"samples of a training segment (default: {SEGMENT_SIZE}, rounded down to a multiple of the hop)", least=1
+        None, f"samples per training segment (default: {SEGMENT_SIZE}, rounded down to a multiple of the hop)", least=1
     )
-    mel_fmax_loss: float | None = option(None, "top of the mel loss, Hz (default: half the sampling rate)", above=0)
-    fine_tune_lr_factor: float = option(1.0, "rate factor in fine-tuning", above=0, variable="FINE_TUNE_LR_FACTOR")
-    no_amp_grouped_conv: bool = option(False, "with --amp, grouped convolutions in float32: faster on some GPUs")
+    mel_fmax_loss: float | None = option(None, "top mel loss frequency, Hz (default: half the sampling rate)", above=0)
+    fine_tune_lr_factor: float = option(1.0, "rate factor for fine-tuning", above=0, variable="FINE_TUNE_LR_FACTOR")
+    no_amp_grouped_conv: bool = option(False, "with --amp, run grouped convolutions in float32, faster on some GPUs")
     concat_fwd: bool | None = option(None, "discriminators score both sounds in one pass (default: with --cuda)")
     preset: str = option(
         "v1", "one of the authors' architectures", choices=tuple(PRESETS), names=("--size",), variable="SIZE"
     )
-    hifigan_config: Path | None = option(None, "JSON like the authors' config.json, whose values are defaults")
+    hifigan_config: Path | None = option(None, "JSON like the authors' config.json, with default values")
     architecture: Mapping[str, Any] = group(
         ModelConfig,
         "architecture of HiFi-GAN (default: that of the preset, shown for v1, or of the checkpoint to resume from)",
@@ -56,4 +56,4 @@ class TrainingOptions(InputMelOptions):
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """HiFi-GAN has no options of inference."""
+    """HiFi-GAN has no inference options."""

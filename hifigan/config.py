@@ -31,7 +31,7 @@ def _dilations(text: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ModelConfig(DiscriminatorConfig, Architecture):
-    """Architecture of generator and discriminators; the generator's names are those of the authors' config.json."""
+    """Architecture of generator and discriminators; the generator's fields are named as in the authors' config.json."""
 
     n_mel_channels: int = 80
     resblock: str = option("1", "1: pairs of convolutions, 2: single ones", choices=("1", "2"))
@@ -39,9 +39,9 @@ class ModelConfig(DiscriminatorConfig, Architecture):
         (8, 8, 2, 2), "factors that multiply to the hop length (default: chosen to fit it)", least=1
     )
     upsample_kernel_sizes: tuple[int, ...] = option(
-        (16, 16, 4, 4), "kernel sizes of the upsamplings (default: twice the rate)", least=1
+        (16, 16, 4, 4), "kernel sizes of the upsampling layers (default: twice the rate)", least=1
     )
-    upsample_initial_channel: int = option(512, "channels before the first upsampling; each one halves them", least=1)
+    upsample_initial_channel: int = option(512, "channels before the first upsampling; each one halves it", least=1)
     resblock_kernel_sizes: tuple[int, ...] = option((3, 7, 11), "kernel sizes of parallel blocks", least=1, odd=True)
     resblock_dilation_sizes: tuple[tuple[int, ...], ...] = option(
         ((1, 3, 5), (1, 3, 5), (1, 3, 5)), "dilations of each block", read=_dilations, metavar="D,D,D"
@@ -53,7 +53,7 @@ class ModelConfig(DiscriminatorConfig, Architecture):
         if len(rates) != len(sizes) or any(size < rate or (size - rate) % 2 for rate, size in zip(rates, sizes)):
             raise OptionError(f"--upsample-kernel-sizes {sizes}: expected --upsample-rates {rates} plus even numbers")
         if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
-            raise OptionError("--resblock-kernel-sizes and --resblock-dilation-sizes: expected as many of each")
+            raise OptionError("--resblock-kernel-sizes and --resblock-dilation-sizes: expected the same number of each")
 
 
 PRESETS = {

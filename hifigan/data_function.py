@@ -1,4 +1,4 @@
-"""HiFi-GAN's data: random segments of recordings for training, complete ones for validation; mels from files."""
+"""HiFi-GAN's data: random segments of recordings for training, complete ones for validation, mels from files."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,7 @@ class HifiganDataset(RecordingDataset):
         self._extractor = MelExtractor(self.audio)
 
     def __getitem__(self, index: int) -> HifiganBatch:
-        """The complete recording."""
+        """Return the complete recording."""
         hop = self.audio.hop_length
         self.check_length(index, -(-self._extractor.min_samples // hop) * hop)
         n_frames = self.lengths[index] // hop
@@ -49,7 +49,7 @@ class HifiganDataset(RecordingDataset):
         return self._batch(index, wave, None if mel is None else mel[:, :n_frames])
 
     def draw(self, index: int, *, epoch: int) -> HifiganBatch:
-        """A segment at a position that depends on seed, epoch and index; with mels from files, it begins at a frame."""
+        """Return a segment at a position that depends on seed, epoch and index; mels from files start at a frame."""
         n_samples, size, hop = self.lengths[index], self._segment_size, self.audio.hop_length
         mel = self.load_mel(index)
         if mel is None:

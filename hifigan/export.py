@@ -8,7 +8,7 @@ from hifigan.model import Generator, context_frames
 
 
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """Export the generator as one part, for utterances of one length: masks would take a quarter of the time."""
+    """Export the generator as one part, for utterances of one length; masking would take a quarter of the time."""
     inputs: Shapes = {"mel": ("batch", config.n_mel_channels, "frames")}
     examples = random_examples(inputs, {"mel": lambda values: 2 * values - 5})
     quantization = Quantization(True, lambda mels: [(mel[None],) for mel in mels])

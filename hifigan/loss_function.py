@@ -18,7 +18,7 @@ MEL_WEIGHT = 45.0
 
 
 class HifiganObjective(AdversarialObjective):
-    """The losses of section 2.4 of arXiv:2010.05646; their values include the published weights.
+    """The losses in section 2.4 of arXiv:2010.05646; their values include the published weights.
 
     ``g_loss`` is the sum of ``adversarial_loss``, ``feature_loss`` and ``mel_loss``. Training averages over segments,
     validation over frames of complete recordings.
@@ -68,15 +68,15 @@ class HifiganObjective(AdversarialObjective):
         return examples
 
     def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> Tensor:
-        """Complete recordings spoken again (B, T)."""
+        """Resynthesize complete recordings (B, T)."""
         return networks["generator"](self._mel(batch, batch.audio_lengths), batch.frame_lengths).float()
 
     def _mel(self, batch: HifiganBatch, lengths: Tensor | None = None) -> Tensor:
-        """The generator's input (B, n_mels, T / hop)."""
+        """Return the generator's input (B, n_mels, T / hop)."""
         if batch.mels is not None:
             return batch.mels
         n_frames = batch.audio.size(1) // batch.hop_length
-        # The centered framing has one more frame, after the last sample.
+        # Centered framing has one more frame, after the last sample.
         return self._input_mel.to(batch.audio.device)(batch.audio, lengths)[:, :, :n_frames]
 
 

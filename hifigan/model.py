@@ -1,4 +1,4 @@
-"""HiFi-GAN's generator: mel-spectrogram to wave by transposed convolutions and dilated residual blocks."""
+"""HiFi-GAN's generator: mel-spectrogram to wave with transposed convolutions and dilated residual blocks."""
 
 from math import prod
 from pathlib import Path
@@ -34,8 +34,8 @@ class RowConv(WeightNorm, nn.Conv1d):
 class RowConvTranspose(WeightNorm, nn.ConvTranspose1d):
     """A transposed convolution over time of (B, C, 1, T).
 
-    With up to 16 channels it is trained in float32 on the CPU even under autocast: with AMX, oneDNN's bfloat16 gradient
-    of its input is silently wrong (PyTorch 2.13; compare pytorch/pytorch#169688).
+    On CPUs, layers with up to 16 channels are trained in float32 even under autocast: with AMX, oneDNN's bfloat16
+    gradient of the input is silently wrong (PyTorch 2.13; compare pytorch/pytorch#169688).
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ class Generator(MelToWave, nn.Module):
         padding = _padding(lengths, mel.size(2))
         rows = mel.unsqueeze(2)
         # Otherwise oneDNN, and cuDNN in 16 bits, convert every layer's input and output, which takes a fifth of the
-        # time at inference and more than half of a small generator's training.
+        # time at inference and more than half of a small generator's training time.
         x = self.conv_pre(_masked(rows, padding)).contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
             x = up(_activate(x, padding, inplace=True))
@@ -147,7 +147,7 @@ class Generator(MelToWave, nn.Module):
 
     @torch.jit.export
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """`forward`, by the name that all vocoders share."""
+        """`forward`, under the name that all vocoders share."""
         return self.forward(mel, lengths)
 
     @torch.jit.unused
@@ -170,7 +170,7 @@ def to_torchscript(network: Generator) -> torch.jit.ScriptModule:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """Build a generator and discriminators with random weights; OptionError if the rates don't multiply to a hop."""
+    """Build a generator and discriminators with random weights; OptionError if rates don't multiply to the hop."""
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
         rates = " ".join(map(str, config.upsample_rates))
@@ -182,7 +182,7 @@ def build_networks(
 
 
 def context_frames(config: ModelConfig) -> int:
-    """Mel frames on each side that a frame's samples depend on, computed from the last convolution to the first.
+    """Return how many mel frames on each side a frame's samples depend on, from the last convolution to the first.
 
     A convolution with kernel size k and dilation d adds d (k - 1) / 2 positions. A transposed one with rate r and
     padding (k - r) / 2 turns n positions into (n + (k + r) / 2 - 1) / r, rounded down.
@@ -198,13 +198,13 @@ def context_frames(config: ModelConfig) -> int:
 
 
 def set_up_networks(networks: dict[str, Any], options: TrainingOptions, **_: Any) -> list[str]:
-    """Apply the options beyond the architecture."""
+    """Apply the options that aren't part of the architecture."""
     networks["msd"].amp_grouped_conv = not options.no_amp_grouped_conv
     return []
 
 
 def _same_convs(n_channels: int, size: int, dilations: tuple[int, ...]) -> nn.ModuleList:
-    """Convolutions that keep the length."""
+    """Build convolutions that preserve the length."""
     return nn.ModuleList(
         RowConv(n_channels, n_channels, size, dilation=one, padding=(size - 1) * one // 2) for one in dilations
     )

@@ -1,4 +1,4 @@
-"""HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the related files in their folder."""
+"""Read HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the related files in their folder."""
 
 import re
 from math import prod
@@ -18,19 +18,19 @@ from hifigan.config import AUDIO_KEYS, PUBLISHED_MELS, ModelConfig
 
 State = dict[str, Tensor]
 _PERIODS = [2, 3, 5, 7, 11]  # samples; no published file records them
-_DISCRIMINATORS_FILE = {"g_": "do_", "hifigan_gen_": "hifigan_discrim_"}  # by the prefix of the generator's
+_DISCRIMINATORS_FILE = {"g_": "do_", "hifigan_gen_": "hifigan_discrim_"}  # prefixes, by the generator file's
 _LISTS = ("upsample_rates", "upsample_kernel_sizes", "resblock_kernel_sizes", "resblock_dilation_sizes")
 _NETWORK = ("resblock", "upsample_initial_channel", *_LISTS)
 _NVIDIA_KEYS = {field: field for field in AUDIO_KEYS} | {"n_mels": "num_mels"}
-# Neither layout records framing and peak, so PUBLISHED_MELS are assumed, although vocoders that were fine-tuned on a
-# generator's mels, which are usually centered, have the same layout.
+# Neither layout records framing and peak, so PUBLISHED_MELS is assumed, although vocoders fine-tuned on a voice's
+# mels, which are usually centered, have the same layout.
 _FLAT_RESBLOCK = re.compile(r"resblocks\.(\d+)\.(convs.*)")
 _FIRST_CONVS = re.compile(r"discriminators\.0\.convs\.\d+\.weight_(orig|v)")
-_TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)}  # in their optimizers' order
+_TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)}  # in the order of their optimizers
 
 
 def read_published(state: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
-    """Read a generator's file, and if ``training`` the discriminators and optimizers in it or in its folder.
+    """Read a generator's file and, if ``training``, the discriminators and optimizers in it or in its folder.
 
     Without these, ``networks`` has only the generator, and ``training`` is None. Returns None for another layout.
     Raises CheckpointError if there is no configuration, or if the file is the discriminators'.
@@ -38,7 +38,7 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
     weights = published_state(payload["generator"]) if "generator" in payload else state or published_state(payload)
     if not {"conv_pre.bias", "conv_post.bias", "ups.0.bias"} <= weights.keys():
         if "mpd" in payload and "msd" in payload:
-            raise CheckpointError(f"{path}: holds HiFi-GAN's discriminators alone; give the generator's file")
+            raise CheckpointError(f"{path}: holds only HiFi-GAN's discriminators; give the generator's file")
         return None
     first = weights["conv_pre.weight_v" if "conv_pre.weight_v" in weights else "conv_pre.weight"]
     owner, config, audio, assumed = _description(payload, n_mels=first.size(1), path=path)
@@ -70,7 +70,7 @@ def read_published(state: State, payload: dict[str, Any], *, path: Path, trainin
 
 
 def _discriminators_file(path: Path) -> Path | None:
-    """Find the file that was saved with the generator's ``path``."""
+    """Find the discriminators' file that was saved with the generator's ``path``."""
     for own, theirs in _DISCRIMINATORS_FILE.items():
         found = path.with_name(theirs + path.name.removeprefix(own))
         if path.name.startswith(own) and found.is_file():
@@ -81,10 +81,10 @@ def _discriminators_file(path: Path) -> Path | None:
 def _description(
     payload: dict[str, Any], *, n_mels: int, path: Path
 ) -> tuple[str, dict[str, Any], AudioConfig, tuple[str, ...]]:
-    """The file's owner, the generator's part of ModelConfig, the mels, and the fields of the mels that are assumed.
+    """Return the file's owner, the generator's part of ModelConfig, the mels, and the names of assumed mel fields.
 
-    Their sources are ``config`` and ``train_setup`` of NVIDIA's file, with the recipe's values for the rest, or the
-    authors' ``config.json`` in the file's folder, or ``config`` with its contents.
+    They come from ``config`` and ``train_setup`` in NVIDIA's file, with the recipe's values for the rest, from the
+    authors' ``config.json`` in the file's folder, or from a ``config`` with its contents.
     """
     values, source = payload.get("config"), path
     if values is None:
@@ -94,7 +94,7 @@ def _description(
         values = read_json(source)
     is_nvidias = source == path and any(key not in values for key in AUDIO_KEYS.values())
     if missing := [key for key in (*_NETWORK, *(() if is_nvidias else AUDIO_KEYS.values())) if key not in values]:
-        raise CheckpointError(f"{source}: its configuration of HiFi-GAN lacks {', '.join(missing)}")
+        raise CheckpointError(f"{source}: its HiFi-GAN configuration lacks {', '.join(missing)}")
     config = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
     from_plain(ModelConfig, config, where=str(source), error=CheckpointError)
     if is_nvidias:
@@ -124,7 +124,7 @@ def _with_our_names(published: State, *, n_kernels: int) -> State:
 
 
 def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
-    """Widths and groups, from the shapes of the first discriminator of each kind."""
+    """Infer widths and groups from the shapes of the first discriminator of each kind."""
     periods, scales = (
         [value.shape for key, value in state.items() if _FIRST_CONVS.fullmatch(key) and _is_parameter(key, value)]
         for state in (mpd, msd)
@@ -136,7 +136,7 @@ def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
 
 
 def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict[str, Any]:
-    """Epoch, iteration, optimizers and loss scales.
+    """Return the epoch, iteration, optimizers and loss scales.
 
     ``epoch`` is the last complete one. NVIDIA counts from 1 and saves at the end of an epoch; the authors count from 0,
     save within an epoch, and repeat it when they resume.
@@ -154,5 +154,5 @@ def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict
 
 
 def _is_parameter(key: str, value: Tensor) -> bool:
-    """False for the two vectors of spectral norm, which are buffers, although one is named like a parameter."""
+    """Return False for spectral norm's two vectors: they are buffers, although one is named like a parameter."""
     return value.dim() > 1 or not key.endswith(("weight_u", "weight_v"))

@@ -1,4 +1,4 @@
-"""The set-up of a HiFi-GAN training: mels, segments, architecture and schedule."""
+"""Set up HiFi-GAN training: mels, segments, architecture and schedule."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ from hifigan.arg_parser import ADAM_BETAS, SEGMENT_SIZE, TrainingOptions
 from hifigan.config import AUDIO_KEYS, PRESETS, ModelConfig
 from hifigan.model import set_up_networks
 
-_LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
+_LARGEST_RATE = 8  # of one upsampling, if the rates are chosen to fit a hop length
 # Keys of config.json that differ from the options' names, and those without an option.
 _OPTIONS = {key: field for field, key in AUDIO_KEYS.items()}
 _OPTIONS |= {"fmax_for_loss": "mel_fmax_loss", "fmax_loss": "mel_fmax_loss"}
@@ -27,7 +27,7 @@ _IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
 
 
 def find_defaults(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
-    """Read the defaults of options from --hifigan-config, by name; raises InputError."""
+    """Read default options from --hifigan-config, by name; raises InputError."""
     path: Path | None = given["hifigan_config"]
     if path is None:
         return {}
@@ -50,14 +50,14 @@ def find_defaults(given: Mapping[str, Any], initial: Any) -> dict[str, Any]:
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe."""
+    """Set up the training run that the options describe."""
     run = request.run
     options.check_fine_tuning()
     if len(options.adam_betas) != 2:
         raise OptionError(f"--adam-betas {options.adam_betas}: expected two numbers")
     folder = options.input_mels_dir
     source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
-    # Mels without a description, as published tools wrote them, may differ from those of the previous training.
+    # Mels without a description, as published tools write them, may differ from the previous training run's.
     audio = request.mels(source, for_voice=options.for_voice, may_resume=folder is None)
     hop = audio.hop_length
     segment_size = options.segment_size or SEGMENT_SIZE // hop * hop
@@ -76,7 +76,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture of the options for ``audio``, whose defaults are a checkpoint's, ``base``, or the preset's."""
+    """Return the architecture for ``audio``: the options, with defaults from a checkpoint's ``base`` or the preset."""
     given = {**options.architecture, "n_mel_channels": audio.n_mels}
     if base is not None:
         return replace(base, **given)
@@ -89,7 +89,7 @@ def model_config(
 
 
 def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the preset's rates if they multiply to the hop length, else as many falling rates that do."""
+    """Return the preset's rates if they multiply to the hop length, else equally many descending rates that do."""
     if prod(preset) == hop_length:
         return preset
     for rates in combinations_with_replacement(range(_LARGEST_RATE, 1, -1), len(preset)):  # the largest come first

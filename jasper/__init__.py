@@ -1,4 +1,4 @@
-"""Jasper: speech to text by convolutions and connectionist temporal classification (arXiv:1904.03288)."""
+"""Jasper: speech to text with convolutions and connectionist temporal classification (arXiv:1904.03288)."""
 
 from common.registry import ModelSpec
 

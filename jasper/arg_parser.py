@@ -1,4 +1,4 @@
-"""Options of a Jasper training, with the published recipe; network, features and augmentation are in YAML files."""
+"""Options for training Jasper, with the published recipe; YAML files set network, features and augmentation."""
 
 import math
 from dataclasses import dataclass
@@ -29,22 +29,22 @@ RECIPE = RunOptions(
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Jasper's own options of training."""
+    """Training options of Jasper."""
 
     model_config: Path = option(
         Path("jasper10x5dr_speedp-online_speca.yaml"),
-        "YAML file of network, labels, features and augmentation, or a name in jasper/configs",
+        "YAML file with network, labels, features and augmentation, or a name in jasper/configs",
         variable="MODEL_CONFIG",
     )
     override_config: tuple[str, ...] = option(
-        (), "replaces its values: input_train.audio_dataset.trim_silence=false", metavar="KEY=VALUE", adds_up=True
+        (), "YAML value to override: input_train.audio_dataset.trim_silence=false", metavar="KEY=VALUE", adds_up=True
     )
     max_duration: float | None = option(
-        None, "longest training utterances, seconds (default: the file's value)", above=0, variable="MAX_DURATION"
+        None, "longest training utterance, seconds (default: the file's value)", above=0, variable="MAX_DURATION"
     )
     lr_policy: str = option("exponential", "how the learning rate decays", choices=LR_POLICIES, variable="LR_POLICY")
-    warmup_epochs: int = option(2, "epochs in which it rises", least=0, variable="WARMUP_EPOCHS")
-    hold_epochs: int = option(140, "epochs in which it is constant", least=0, variable="HOLD_EPOCHS")
+    warmup_epochs: int = option(2, "epochs of learning rate warm-up", least=0, variable="WARMUP_EPOCHS")
+    hold_epochs: int = option(140, "epochs of constant learning rate", least=0, variable="HOLD_EPOCHS")
     min_lr: float = option(1e-5, "lowest learning rate", least=0, variable="MIN_LEARNING_RATE")
     lr_exp_gamma: float = option(0.981, "factor per epoch of the exponential policy", above=0, variable="LR_EXP_GAMMA")
     settings: "JasperSettings" = None  # type: ignore[assignment]  # set by `set_up`
@@ -56,10 +56,10 @@ class TrainingOptions:
 class InferenceOptions:
     """How recordings are selected and prepared for transcription."""
 
-    model_config: Path | None = option(None, "YAML file of the training, whose input_val has the defaults of these")
-    max_utterances: int = option(0, "utterances to transcribe at most; 0: all", least=0)
+    model_config: Path | None = option(None, "training's YAML file; its input_val has defaults for these options")
+    max_utterances: int = option(0, "maximum number of utterances to transcribe; 0: all", least=0)
     trim_silence: bool | None = option(None, "remove ends 60 dB below the loudest part (default: on)")
-    normalize_transcripts: bool | None = option(None, "references in lower case, numbers in words (default: on)")
+    normalize_transcripts: bool | None = option(None, "lowercase references, with numbers in words (default: on)")
     pad_leading: int = option(
         0, "frames of silence before each recording; published: 16", least=0, variable="PAD_LEADING"
     )

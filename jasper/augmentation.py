@@ -1,4 +1,4 @@
-"""Random masks of features, and the deviation of the dither."""
+"""Random masks for features, and the standard deviation of dither."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from torch import Tensor
 
 from common.options import check_options, option
 
-Limits = tuple[int, int] | None  # of a width, inclusive; None: the whole axis
+Limits = tuple[int, int] | None  # range of a width, inclusive; None: the whole axis
 
 
 class Checked:
-    """A dataclass that checks the ranges of its options."""
+    """A dataclass that checks its options' ranges."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -19,7 +19,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class SpecAugment(Checked):
-    """Masks of bands and of frames (Park et al., arXiv:1904.08779)."""
+    """Masks over bands and frames (Park et al., arXiv:1904.08779)."""
 
     freq_masks: int = option(0, "masks of bands", least=0)
     min_freq: int = option(0, "bands", least=0)
@@ -31,7 +31,7 @@ class SpecAugment(Checked):
 
 @dataclass(frozen=True)
 class CutoutAugment(Checked):
-    """Masks of rectangles."""
+    """Rectangular masks."""
 
     masks: int = option(0, "rectangles", least=0)
     min_freq: int = option(20, "bands", least=0)
@@ -42,9 +42,9 @@ class CutoutAugment(Checked):
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Random changes of waves and features in training."""
+    """Random changes to waves and features in training."""
 
-    dither: float = option(1e-5, "standard deviation of noise that is added to waves; full scale is 1", least=0)
+    dither: float = option(1e-5, "standard deviation of noise added to waves; full scale is 1", least=0)
     spec_augment: SpecAugment | None = None
     cutout_augment: CutoutAugment | None = None
 
@@ -59,11 +59,11 @@ class Augmentation:
 
     @property
     def n_draws(self) -> int:
-        """Uniform numbers that an utterance's masks need."""
+        """Number of uniform random numbers that an utterance's masks need."""
         return 4 * len(self.rectangles)
 
     def masked(self, features: Tensor, lengths: Tensor, draws: Tensor) -> Tensor:
-        """features (B, C, F) of ``lengths`` (B,) frames, with masks of 0; draws (B, n_draws) are uniform in [0, 1)."""
+        """Mask features (B, C, F) of ``lengths`` (B,) frames with 0; draws (B, n_draws) are uniform in [0, 1)."""
         n_bands = torch.full_like(lengths, features.size(1))
         for (bands, frames), own in zip(self.rectangles, draws.split(4, dim=1)):
             in_bands = _span(own[:, :2], bands, n_bands, features.size(1)).unsqueeze(2)
@@ -73,7 +73,7 @@ class Augmentation:
 
 
 def _span(draws: Tensor, limits: Limits, sizes: Tensor, size: int) -> Tensor:
-    """A random span of positions below ``sizes`` (B,), or all: draws (B, 2) -> bool (B, size), True within it."""
+    """Select a random span of positions below ``sizes`` (B,), or all: draws (B, 2) -> bool (B, size), True inside."""
     positions, sizes = torch.arange(size, device=draws.device), sizes.unsqueeze(1)
     if limits is None:
         return positions < sizes

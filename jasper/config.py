@@ -1,4 +1,4 @@
-"""Jasper's architecture and features, which are in every checkpoint."""
+"""Jasper's architecture and features, stored in every checkpoint."""
 
 import math
 from dataclasses import MISSING, dataclass, field
@@ -13,22 +13,20 @@ LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 
 @dataclass(frozen=True)
 class FeatureConfig:
-    """Log-mel features, with the published names."""
+    """Log-mel features, with published field names."""
 
     sample_rate: int = option(16000, "Hz", least=1, most=1_000_000)
     window_size: float = option(0.02, "seconds", above=0, most=1)
     window_stride: float = option(0.01, "seconds", above=0, most=1)
-    window: str = option("hann", "shape of a window", choices=("hann", "hamming", "blackman", "bartlett", "none"))
-    normalize: str = option(
-        "per_feature", "of each band or all together", choices=("per_feature", "all_features", "none")
-    )
-    n_fft: int | None = option(512, "samples; None: the next power of two from a window's", least=1, most=2**16)
-    preemph: float | None = option(0.97, "share of the previous sample that is subtracted; None: none")
+    window: str = option("hann", "window shape", choices=("hann", "hamming", "blackman", "bartlett", "none"))
+    normalize: str = option("per_feature", "per band or all together", choices=("per_feature", "all_features", "none"))
+    n_fft: int | None = option(512, "samples; None: window length rounded up to a power of 2", least=1, most=2**16)
+    preemph: float | None = option(0.97, "share of the previous sample to subtract; None: none")
     n_filt: int = option(64, "mel bands", least=1, most=1024)
     lowfreq: float = option(0.0, "Hz", least=0)
     highfreq: float | None = option(None, "Hz; None: half the sampling rate", above=0)
     log: bool = True
-    pad_align: int = option(16, "frames; batches are padded to a multiple of it; 0: not at all", least=0)
+    pad_align: int = option(16, "frames; batches are padded to a multiple of this; 0: no padding", least=0)
     frame_splicing: int = option(1, "stacked frames; only 1 is supported", least=1, most=1)
 
     def __post_init__(self) -> None:
@@ -37,7 +35,7 @@ class FeatureConfig:
 
     @property
     def win_length(self) -> int:
-        """Samples of a window."""
+        """Samples per window."""
         return int(self.sample_rate * self.window_size)
 
     @property
@@ -47,7 +45,7 @@ class FeatureConfig:
 
     @property
     def fft_length(self) -> int:
-        """Samples of a Fourier transform."""
+        """Samples per Fourier transform."""
         return self.n_fft or 2 ** math.ceil(math.log2(self.win_length))
 
     @property
@@ -68,7 +66,7 @@ class BlockConfig:
     dilation: int = option(1, "frames", least=1)
     dropout: float = option(0.2, "probability", least=0, below=1)
     residual: bool = True  # a connection around the block
-    residual_dense: bool = False  # also one from the input of every earlier dense block
+    residual_dense: bool = False  # also connections from the inputs of all earlier dense blocks
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -78,7 +76,7 @@ class BlockConfig:
 
 @dataclass(frozen=True)
 class ModelConfig(Architecture):
-    """Architecture, labels and features; names are those of the YAML files."""
+    """Architecture, labels and features, named as in the YAML files."""
 
     blocks: tuple[BlockConfig, ...]
     activation: str = option("relu", "after each batch norm", choices=("hardtanh", "relu", "selu"))
@@ -99,11 +97,11 @@ class ModelConfig(Architecture):
 
     @property
     def n_classes(self) -> int:
-        """Labels and the blank."""
+        """Number of labels, including the blank."""
         return len(self.labels) + 1
 
     def n_outputs(self, n_frames: int) -> int:
-        """Frames of output for ``n_frames`` of features."""
+        """Return the number of output frames for ``n_frames`` of features."""
         for block in self.blocks:
             for _ in range(block.repeat):
                 n_frames = -(-n_frames // block.stride)

@@ -21,7 +21,7 @@ from jasper.manifest import Entry, check_english, select_entries
 from jasper.text import Labels, is_english
 from jasper.waveform import load_recording, perturb
 
-_NOISE = np.random.default_rng(0).standard_normal(2**16, dtype=np.float32)  # of dither; drawing it takes longer
+_NOISE = np.random.default_rng(0).standard_normal(2**16, dtype=np.float32)  # for dither; drawing new noise takes longer
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class JasperBatch(Batch):
 class JasperDataset:
     """Utterances of manifests, lists or folders, with their transcripts.
 
-    ``draw`` returns one of an utterance's recordings, perturbed by seed, epoch and index; indexing the original.
+    ``draw`` returns one of an utterance's recordings, perturbed by seed, epoch and index; indexing, the original.
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, *, training: bool = True, **_: Any) -> None:
@@ -66,18 +66,18 @@ class JasperDataset:
             warn(f"{paths_of(filelists)[0]}: {what}")
         for index, entry in enumerate(self._entries):
             if not self._aligns(index, self.lengths[index]):
-                problem = f"{entry.duration:.2f} s are too short for its transcript {entry.transcript!r}"
+                problem = f"{entry.duration:.2f} s is too short for its transcript {entry.transcript!r}"
                 raise InputError(f"{entry.name}: {problem}; correct it, or leave the utterance out")
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __getitem__(self, index: int) -> JasperBatch:
-        """The original recording, trimmed."""
+        """Return the original recording, trimmed."""
         return self._batch(index, self._original(index), None)
 
     def draw(self, index: int, *, epoch: int) -> JasperBatch:
-        """One of the recordings, perturbed, or the original if that would be too short for the transcript."""
+        """Return one of the recordings, perturbed, or the original if that would be too short for the transcript."""
         random = np.random.default_rng((self._seed, epoch, index))
         entry = self._entries[index]
         ignores_copies = self._dataset.ignore_offline_speed_perturbation
@@ -105,7 +105,7 @@ class JasperDataset:
     def _encode(self, entry: Entry, labels: Labels) -> Tensor:
         transcript = entry.normalized(self._dataset, self._model.labels)
         if transcript is None:
-            raise InputError(f"{entry.name}: no transcript; training and validation need one of every utterance")
+            raise InputError(f"{entry.name}: no transcript; training and validation need one for every utterance")
         tokens = labels.encode(transcript)
         if not tokens:
             raise InputError(f"{entry.name}: its transcript {entry.transcript!r} has none of the model's characters")
@@ -122,7 +122,7 @@ class JasperDataset:
         return load_recording(path, sampling_rate=self._dataset.sample_rate, trim=trim, where=entry.where)
 
     def _original(self, index: int) -> Tensor:
-        """The original recording, untrimmed if trimming leaves too little of it for its transcript."""
+        """Return the original recording, untrimmed if trimming leaves too little of it for its transcript."""
         entry = self._entries[index]
         wave = self._load(entry.paths[0], entry)
         return wave if self._aligns(index, len(wave)) else self._load(entry.paths[0], entry, trim=False)

@@ -1,4 +1,4 @@
-"""Export of Jasper, features to log-probabilities, and exported files in place of the network."""
+"""Export Jasper, features to log-probabilities, and run exported files in place of the network."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from jasper.text import Labels
 
 
 class ExportableJasper(nn.Module):
-    """The network with tensors in place of `JasperOutput`."""
+    """The network, with tensors in place of `JasperOutput`."""
 
     def __init__(self, network: Jasper) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class ExportableJasper(nn.Module):
 
 
 def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """Jasper as one part."""
+    """Export Jasper as one part."""
     inputs: Shapes = {"features": ("batch", config.features.n_filt, "frames"), "lengths": ("batch",)}
     outputs: Shapes = {"log_probs": ("batch", "output_frames", config.n_classes), "output_lengths": ("batch",)}
     module, examples = ExportableJasper(network).eval(), random_examples(inputs, {})

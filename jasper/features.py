@@ -1,4 +1,4 @@
-"""Jasper's log-mel features; those of an utterance don't depend on its batch."""
+"""Jasper's log-mel features; an utterance's features don't depend on its batch."""
 
 from dataclasses import dataclass
 
@@ -59,7 +59,7 @@ class FeatureExtractor(nn.Module):
         return JasperFeatures(features, n_frames)
 
     def _emphasized(self, waves: Tensor) -> Tensor:
-        """waves (B, T) -> (B, T), with a share of the previous sample subtracted."""
+        """waves (B, T) -> (B, T), minus a share of the previous sample."""
         if not self.config.preemph:
             return waves
         return torch.cat([waves[:, :1], waves[:, 1:] - self.config.preemph * waves[:, :-1]], dim=1)

@@ -18,7 +18,7 @@ _N_EXAMPLES = 3
 class JasperObjective(Objective):
     """The CTC loss, summed over an utterance and averaged over utterances, as published; error rates in percent.
 
-    Batch norm's statistics are those of a micro-batch of one process.
+    Batch norm's statistics are per process and micro-batch.
     """
 
     phases = (Phase("jasper", trains=("jasper",)),)
@@ -65,7 +65,7 @@ class JasperObjective(Objective):
         return network, inputs, network(inputs.features, inputs.lengths)
 
     def features(self, network: Jasper, batch: JasperBatch) -> JasperFeatures:
-        """The network's input, with masks if the batch has draws."""
+        """Compute the network's input, with masks if the batch has draws."""
         inputs = network.features(batch.waves, batch.wave_lengths)
         if batch.draws is None:
             return inputs
@@ -73,7 +73,7 @@ class JasperObjective(Objective):
 
 
 def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
-    """Negative log-likelihood (B,) float32 of each transcript; infinite if it is too long for its frames.
+    """Return each transcript's negative log-likelihood (B,) float32; infinite if it's too long for its frames.
 
     Source: Graves et al. (2006), section 4.1. Computed in float64: float32 gradients are wrong in the third digit.
     """
@@ -83,7 +83,7 @@ def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> T
 
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:
-    """The objective with the augmentation of --model-config."""
+    """Build the objective with the augmentation in --model-config."""
     return JasperObjective(options.settings.input_train.filterbank_features)
 
 

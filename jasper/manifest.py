@@ -35,7 +35,7 @@ class _Utterance:
     original_duration: float | None = None
 
     def entry(self, folder: Path, manifest: Path, where: str) -> "Entry":
-        files = sorted(self.files, key=lambda one: one.speed != 1)  # the original first, others in their order
+        files = sorted(self.files, key=lambda one: one.speed != 1)  # the original first, then the others in order
         return Entry(tuple(folder / one.fname for one in files), self.transcript, where, self.original_duration or 0.0)
 
 
@@ -61,15 +61,15 @@ class Entry:
     paths: tuple[Path, ...]  # the original, then its copies
     transcript: str | None  # None: the source has none
     where: str  # "train.json: entry 7" or "list.txt:7", for messages
-    duration: float = 0.0  # s, of the original; 0: the source does not say
+    duration: float = 0.0  # s, of the original; 0: not in the source
 
     @property
     def name(self) -> str:
-        """The utterance in messages, ``wavs/a.wav (list.txt:7)``."""
+        """The utterance's name in messages, ``wavs/a.wav (list.txt:7)``."""
         return f"{self.paths[0]} ({self.where})"
 
     def normalized(self, settings: DatasetSettings, labels: tuple[str, ...]) -> str | None:
-        """The transcript in the labels' characters, normalized if the settings say so; None if there is none."""
+        """Return the transcript in the labels' characters, normalized if the settings say so; None if there is none."""
         write = normalize_transcript if settings.normalize_transcripts else spelled
         return None if self.transcript is None else write(self.transcript, labels)
 
@@ -105,10 +105,10 @@ def _with_duration(entry: Entry) -> Entry:
 
 
 def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
-    """Read the utterances of ``source``, whose relative paths start from ``folder``; raises InputError.
+    """Read the utterances of ``source``, with paths relative to ``folder``; raises InputError.
 
-    - A JSON manifest, as scripts/preprocess_librispeech.sh writes it, or NeMo's, an object on each line.
-    - A list, ``wavs/a.wav|transcript`` on each line, or without transcripts.
+    - A JSON manifest, as written by scripts/preprocess_librispeech.sh, or NeMo's, with one object per line.
+    - A list with ``wavs/a.wav|transcript`` on each line, or without transcripts.
     - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``), or any folder of recordings; or one recording.
     """
     if source.is_dir():
@@ -137,7 +137,7 @@ def _read_folder(folder: Path) -> list[Entry]:
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:
     text = read_text(path)
     kind: Any = _Utterance
-    if text.lstrip().startswith("{"):  # one object a line
+    if text.lstrip().startswith("{"):  # one object per line
         kind, text = _NemoUtterance, f"[{','.join(line for line in text.splitlines() if line.strip())}]"
     try:
         items = TypeAdapter(list[kind]).validate_json(text)

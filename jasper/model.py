@@ -1,4 +1,4 @@
-"""Jasper: blocks of convolutions over time with dense residual connections, and a classifier of each frame."""
+"""Jasper: blocks of convolutions over time with dense residual connections, and a classifier for each frame."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class RowConv(nn.Conv1d):
         return F.conv2d(x, self.weight.unsqueeze(2), self.bias, (1, self.stride[0]), padding, dilation)
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """Frames of output for ``lengths`` frames of input."""
+        """Return the number of output frames for ``lengths`` input frames."""
         return (lengths + self.stride[0] - 1).div(self.stride[0], rounding_mode="floor")
 
 
@@ -57,14 +57,14 @@ class Block(nn.Module):
     """
 
     def __init__(self, config: BlockConfig, *, in_channels: int, inputs: tuple[int, ...], activation: str) -> None:
-        """``inputs`` are the channels of the input of each residual connection."""
+        """``inputs`` holds the input channels of each residual connection."""
         super().__init__()
         self.conv = nn.ModuleList()
         for index in range(config.repeat):
             sizes = (in_channels if index == 0 else config.filters, config.filters, config.kernel_size, config.stride)
             padding = config.kernel_size // 2 * config.dilation
             conv = RowConv(*sizes, padding=padding, dilation=config.dilation, bias=False)
-            # Numbered as published: the last pair has no activation and dropout.
+            # Numbered as published: the last pair has no activation or dropout.
             self.conv.extend([conv, _norm(config.filters)])
             if index < config.repeat - 1:
                 self.conv.extend([_ACTIVATIONS[activation](inplace=True), Dropout(config.dropout)])
@@ -77,7 +77,7 @@ class Block(nn.Module):
     def forward(self, inputs: list[Tensor], lengths: Tensor, *, masks: bool) -> tuple[Tensor, Tensor]:
         """inputs (B, C, 1, F) each, 0 past the ends if ``masks`` -> (B, filters, 1, F), lengths (B,).
 
-        The last one goes through the convolutions, all of them through the residual connections if there are any.
+        The last one goes through the convolutions; all of them go through the residual connections, if any.
         """
         x = inputs[-1]
         for index, layer in enumerate(self.conv):
@@ -93,7 +93,7 @@ class Block(nn.Module):
 
 
 class Encoder(nn.Module):
-    """The blocks, with the published names of parameters."""
+    """The blocks, with published parameter names."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Encoder(nn.Module):
 
     def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """features (B, C, F), lengths (B,) frames -> (B, channels, 1, F'), lengths (B,)."""
-        # Otherwise CPUs convert the layout for every layer in bfloat16, a sixth of a narrow network's time.
+        # Otherwise CPUs convert the layout for every layer in bfloat16, which takes a sixth of a narrow network's time.
         x = features.unsqueeze(2).contiguous(memory_format=torch.channels_last)
         dense: list[Tensor] = []
         for block, is_dense in zip(self.layers, self.dense):
@@ -154,7 +154,7 @@ class Transcriber(SpeechToText):
         return self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
 
     def settings(self, options: InferenceOptions) -> InferenceOptions:
-        """The options, completed by --model-config, or else on."""
+        """Return the options; missing ones come from --model-config or, without it, are on."""
         dataset = DatasetSettings(trim_silence=True)
         if options.model_config is not None:
             dataset = load_config(options.model_config).input_val.audio_dataset
@@ -164,7 +164,7 @@ class Transcriber(SpeechToText):
     def open_speech(
         self, settings: InferenceOptions, *, sources: Sequence[Path], folder: Path, max_duration: float
     ) -> list[SpeechItem]:
-        """The utterances of ``sources``, with their transcripts as references."""
+        """Return the utterances of ``sources``, with their transcripts as references."""
         normalize, trim = bool(settings.normalize_transcripts), bool(settings.trim_silence)
         dataset = DatasetSettings(min_duration=0.0, max_duration=max_duration, normalize_transcripts=normalize)
         dataset = replace(dataset, max_utts=settings.max_utterances)
@@ -176,7 +176,7 @@ class Transcriber(SpeechToText):
         return items
 
     def prepare(self, wave: Tensor, settings: InferenceOptions) -> Tensor:
-        """The part of wave (T,) to transcribe."""
+        """Return the part of wave (T,) to transcribe."""
         return wave[voiced_part(wave)] if settings.trim_silence else wave
 
     def transcribe(self, waves: Tensor, lengths: Tensor, settings: InferenceOptions) -> tuple[list[str], list[Tensor]]:
@@ -185,7 +185,7 @@ class Transcriber(SpeechToText):
         return self.decode(out), [values[:n] for values, n in zip(out.log_probs, out.lengths.tolist())]
 
     def normalize(self, text: str) -> str:
-        """A text as the network would write it."""
+        """Return a text as the network would write it."""
         return normalize_transcript(text, self.config.labels)
 
     def decode(self, out: JasperOutput) -> list[str]:
@@ -194,7 +194,7 @@ class Transcriber(SpeechToText):
 
 
 class Jasper(Transcriber, nn.Module):
-    """Features to the log-probabilities of labels and blank (Li et al., arXiv:1904.03288)."""
+    """Maps features to log-probabilities of labels and blank (Li et al., arXiv:1904.03288)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -219,7 +219,7 @@ class Jasper(Transcriber, nn.Module):
         return self(features, lengths)
 
     def prepare_for_inference(self) -> None:
-        """Fold batch norm into the convolutions before it, after which the network is no longer trained."""
+        """Fold batch norm into the preceding convolutions; the network can't be trained afterwards."""
         self.eval()
         for layers in list(self.encoder.modules()):
             if isinstance(layers, nn.ModuleList | nn.Sequential):
@@ -240,13 +240,13 @@ def greedy_decode(log_probs: Tensor, lengths: Tensor, *, blank: int) -> list[lis
     best = best.masked_fill(~mask_from_lengths(lengths, best.size(1)), blank)
     previous = F.pad(best, (1, 0), value=blank)[:, :-1]
     kept = (best != blank) & (best != previous)
-    # Copy twice from the device, not twice for each utterance.
+    # Copy from the device twice, not twice per utterance.
     best, kept = best.cpu(), kept.cpu()
     return [row[chosen].tolist() for row, chosen in zip(best, kept)]
 
 
 def masked(x: Tensor, lengths: Tensor) -> Tensor:
-    """x (B, C, 1, F), 0 past the ends of ``lengths`` (B,) frames."""
+    """Return x (B, C, 1, F) with 0 past the ends of ``lengths`` (B,) frames."""
     if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths >= x.size(3)).all()):
         return x
     return x.masked_fill(~mask_from_lengths(lengths, x.size(3))[:, None, None], 0.0)

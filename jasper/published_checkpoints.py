@@ -1,4 +1,4 @@
-"""Published checkpoints of Jasper, including those of its first version, whose keys have other names."""
+"""Read Jasper's published checkpoints, including those of its first version, whose keys have other names."""
 
 import re
 from collections import Counter
@@ -21,15 +21,15 @@ _FIRST_NAMES = re.compile(r"^jasper_(?:encoder|decoder)\.(encoder|decoder)(?:_la
 _DROPPED = ("acoustic_model.", "audio_preprocessor.")  # in the first version: not part of the network
 _LAYER = re.compile(r"encoder\.layers\.(\d+)\.(conv|res)\.(\d+)\.(?:(\d+)\.)?weight")
 _FIRST_WEIGHTS = ("encoder.layers.0.conv.0.weight", "jasper_encoder.encoder.0.conv.0.weight")  # of either version
-_N_CLASSES = len(LABELS) + 1  # of every published file: its labels, and CTC's blank
+_N_CLASSES = len(LABELS) + 1  # in every published file: labels and CTC's blank
 # No file records them; they are the recipe's, unless its YAML file had other values.
 _UNRECORDED = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
 
 
 def read_published(given: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
-    """Layout of the original's train.py: epoch, step, best_wer, state_dict, ema_state_dict, optimizer, scaler.
+    """Read the layout of the original's train.py: epoch, step, best_wer, state_dict, ema_state_dict, optimizer, scaler.
 
-    The configuration is in a separate YAML file, whose contents may be the value of ``config``. Without them, the
+    The configuration is in a separate YAML file, whose contents may be in ``config``. Without it, the
     blocks' widths, repeats and residual connections come from the weights' shapes; the rest is as published. Raises
     CheckpointError for a damaged file or other labels, InputError for a wrong ``config``.
     """
@@ -57,13 +57,13 @@ def read_published(given: State, payload: dict[str, Any], *, path: Path, trainin
 
 
 def _renamed(given: State) -> State:
-    """The weights under their names in the later version."""
+    """Rename weights as in the later version."""
     kept = {key: value for key, value in given.items() if not key.startswith(_DROPPED)}
     return {_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()}
 
 
 def _config_of(state: State, path: Path) -> dict[str, Any]:
-    """The architecture that the weights' shapes imply, with published values for the rest."""
+    """Infer the architecture from the weights' shapes, with published values for the rest."""
     if (n_classes := state["decoder.layers.0.weight"].size(0)) != _N_CLASSES:
         raise CheckpointError(f"{path}: {n_classes} classes, expected {_N_CLASSES}")
     n_mels = state[_FIRST_WEIGHTS[0]].size(1)

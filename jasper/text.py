@@ -1,4 +1,4 @@
-"""Transcripts in Jasper's form: published normalization, and characters as labels."""
+"""Convert transcripts to Jasper's form: published normalization, and characters as labels."""
 
 import re
 import string
@@ -27,7 +27,7 @@ _DECIMAL = re.compile(r"([0-9]+)\.([0-9]+)")
 _ORDINAL = re.compile(r"(?<![0-9])[0-9]{1,36}(?:st|nd|rd|th)")
 _NUMBER = re.compile(r"[0-9]+")
 _LONGEST_NUMBER = 10**9  # larger ones are read digit by digit unless they are round
-_SAID = "&%@#*"  # punctuation that is no silence
+_SAID = "&%@#*"  # punctuation that is spoken
 _MOST_DIGITS = 36  # of a number that has a name
 
 
@@ -44,11 +44,11 @@ class Labels:
         return len(self._labels)
 
     def encode(self, text: str) -> list[int]:
-        """Ids of the characters that are labels; others are left out, as published."""
+        """Return the ids of the characters that are labels; others are dropped, as published."""
         return [self._ids[character] for character in text if character in self._ids]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids."""
+        """Return the text of ``ids``."""
         return "".join(self._labels[index] for index in ids)
 
 
@@ -78,7 +78,7 @@ def _labelled(character: str, labels: tuple[str, ...]) -> str:
 def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
     """Normalize a transcript as published: lower case, numbers and abbreviations written out ("50%" is "fifty").
 
-    If not all ``labels`` are ASCII, it is only `spelled` in them.
+    Unless all ``labels`` are ASCII, it is only `spelled` in them.
     """
     if not is_english(labels):
         return spelled(text, labels)

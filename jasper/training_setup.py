@@ -1,4 +1,4 @@
-"""The set-up of a Jasper training: the YAML file's network and features, and the schedule."""
+"""Set up Jasper training: the YAML file's network and features, and the schedule."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig | None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture in the YAML file."""
+    """Return the architecture in the YAML file."""
     return options.settings.model
 
 

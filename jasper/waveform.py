@@ -1,4 +1,4 @@
-"""Recordings as input of the recognizer: resampled, trimmed, and perturbed for training."""
+"""Load recordings for the recognizer: resample and trim them, and perturb them for training."""
 
 import math
 from contextlib import suppress
@@ -24,7 +24,7 @@ _FAINTEST = 1e-10  # lower mean squares count as this
 def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "") -> Tensor:
     """Load a recording as (T,) float32 at ``sampling_rate`` Hz; ``trim`` removes silence at its ends.
 
-    Raises AudioError, which names ``where``.
+    Raises AudioError that names ``where``.
     """
     blocks = [*_decode(path, where, sampling_rate).blocks]
     if not blocks:
@@ -34,7 +34,7 @@ def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "
 
 
 def duration_of(path: Path, *, where: str = "") -> float:
-    """Return the seconds of a recording, from its header if that states them; raises AudioError."""
+    """Return a recording's duration in seconds, from its header if possible; raises AudioError."""
     with suppress(AudioError), open_wav(path) as file:
         if file.format in CONTAINERS:
             return float(file.frames / file.samplerate)
@@ -48,12 +48,12 @@ def _decode(path: Path, where: str, sampling_rate: int | None = None) -> Decoded
 
 
 def change_speed(wave: Tensor, speed: float) -> Tensor:
-    """(T,) -> (round(T / speed),): change tempo and pitch together, as SoX's ``speed``; above 1 is faster."""
+    """(T,) -> (round(T / speed),): change tempo and pitch together, like SoX's ``speed``; above 1 is faster."""
     return resample(wave, ratio=1 / speed)
 
 
 def voiced_part(wave: Tensor) -> slice:
-    """Find the part of (T,) without silent ends, as librosa's ``trim``: frames within 60 dB of the loudest."""
+    """Find the part of wave (T,) without silent ends, like librosa's ``trim``: frames within 60 dB of the loudest."""
     squares = np.square(wave.numpy(), dtype=np.float64)
     total = np.concatenate(([0.0], np.cumsum(squares)))
     starts = np.arange(0, len(squares) + 1, _HOP) - _FRAME // 2  # frames are centered on multiples of the hop
@@ -65,7 +65,7 @@ def voiced_part(wave: Tensor) -> slice:
 
 
 def perturb(wave: Tensor, settings: DatasetSettings, random: Generator) -> Tensor:
-    """Change speed, loudness and position of (T,) at random."""
+    """Change speed, loudness and position of wave (T,) at random."""
     if settings.speed_perturbation is not None:
         wave = change_speed(wave, draw_speed(settings.speed_perturbation, random))
     if (gain := settings.gain_perturbation) is not None:
@@ -77,7 +77,7 @@ def perturb(wave: Tensor, settings: DatasetSettings, random: Generator) -> Tenso
 
 
 def _draw(p: float, low: float, high: float, random: Generator) -> float:
-    """Draw a number from a range with probability ``p``, else 0."""
+    """Draw a number from a range with probability ``p``, else return 0."""
     return float(random.uniform(low, high)) if random.random() < p else 0.0
 
 
@@ -91,6 +91,6 @@ def draw_speed(settings: SpeedPerturbation, random: Generator) -> float:
 
 
 def shift(wave: Tensor, n_samples: int) -> Tensor:
-    """(T,) moved to the left by ``n_samples``, or to the right if negative, and padded with zeros."""
+    """Shift wave (T,) left by ``n_samples``, or right if negative, and pad it with zeros."""
     n_samples = max(min(n_samples, len(wave)), -len(wave))
-    return F.pad(wave, (-n_samples, n_samples))  # a negative width cuts off
+    return F.pad(wave, (-n_samples, n_samples))  # a negative width crops

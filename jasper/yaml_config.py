@@ -15,13 +15,13 @@ from jasper.augmentation import Augmentation, Checked
 from jasper.config import FeatureConfig, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
-_REPEATED = ("in_feats", "frame_splicing")  # of the encoder; the features determine them
-_IN_LISTS = ("kernel_size", "stride", "dilation")  # of a block; published files have them as lists of one
+_REPEATED = ("in_feats", "frame_splicing")  # in the encoder section; the features determine them
+_IN_LISTS = ("kernel_size", "stride", "dilation")  # in a block; published files have them as one-element lists
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Perturbation(Checked):
-    """A random change of a recording."""
+    """A random change to a recording."""
 
     p: float = option(0.1, "probability that an utterance is changed", least=0, most=1)
     rng: None = None  # in published files; ignored
@@ -33,7 +33,7 @@ class SpeedPerturbation(_Perturbation):
 
     min_rate: float = option(0.85, "slowest", above=0)
     max_rate: float = option(1.15, "fastest", above=0)
-    discrete: bool = False  # one of min_rate, 1 and max_rate; else any between them
+    discrete: bool = False  # only min_rate, 1 or max_rate; else any rate between them
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class ShiftPerturbation(_Perturbation):
 
 @dataclass(frozen=True)
 class DatasetSettings:
-    """The recordings to use, and how they are read and perturbed; ``audio_dataset`` in YAML."""
+    """Which recordings to use, and how to read and perturb them; ``audio_dataset`` in YAML."""
 
     sample_rate: int = 16000  # Hz
-    min_duration: float = 0.1  # s; shorter recordings are left out
-    max_duration: float = math.inf  # s; longer ones too
-    pad_to_max_duration: bool = False  # in published files; ignored, as batches are padded to their longest
-    max_utts: int = 0  # recordings to use at most; 0: all
+    min_duration: float = 0.1  # s; shorter recordings are skipped
+    max_duration: float = math.inf  # s; longer recordings are skipped
+    pad_to_max_duration: bool = False  # in published files; ignored, because batches are padded to their longest
+    max_utts: int = 0  # maximum number of recordings; 0: all
     normalize_transcripts: bool = True
     trim_silence: bool = False  # remove both ends where they are 60 dB below the loudest part
     speed_perturbation: SpeedPerturbation | None = None
@@ -84,7 +84,7 @@ class FilterbankSettings(FeatureConfig, Augmentation):
 
 @dataclass(frozen=True)
 class InputSettings:
-    """How recordings of training or validation are read; ``input_train`` and ``input_val`` in YAML."""
+    """How to read recordings for training or validation; ``input_train`` and ``input_val`` in YAML."""
 
     audio_dataset: DatasetSettings
     filterbank_features: FilterbankSettings
@@ -92,7 +92,7 @@ class InputSettings:
 
 @dataclass(frozen=True)
 class JasperSettings:
-    """The contents of a YAML file. The sampling rate and ``in_feats`` are those that ``input_train`` implies."""
+    """The contents of a YAML file; ``input_train`` determines the sampling rate and ``in_feats``."""
 
     labels: tuple[str, ...]
     input_train: InputSettings
@@ -102,7 +102,7 @@ class JasperSettings:
 
     @cached_property
     def model(self) -> ModelConfig:
-        """Architecture, labels and features; raises InputError, which names the section."""
+        """Architecture, labels and features; raises InputError that names the section."""
         filterbank = self.input_train.filterbank_features
         encoder, decoder = (self.jasper.get(part, {}) for part in ("encoder", "decoder"))
         values = {key: value for key, value in encoder.items() if key not in _REPEATED}
@@ -112,16 +112,16 @@ class JasperSettings:
         return found
 
     def __post_init__(self) -> None:
-        """Refuse validation with other features than training."""
+        """Refuse validation features that differ from training's."""
         for name, wanted in vars(self.model.features).items():
             if (got := getattr(self.input_val.filterbank_features, name)) != wanted:
                 raise InputError(f"input_val.filterbank_features.{name} {got}: expected {wanted}, as in input_train")
 
 
 def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
-    """Read a YAML file, or the one of that name in jasper/configs/, with ``overrides``, ``key=value``.
+    """Read a YAML file, or the one with that name in jasper/configs/, and apply ``overrides``, ``key=value``.
 
-    Raises InputError, or with overrides OptionError, that names the file and the key.
+    Raises InputError, or OptionError if there are overrides, that names the file and the key.
     """
     path = _find(path)
     sections = _plain(parse_yaml(read_text(path), where=str(path)))
@@ -132,12 +132,12 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
 
 
 def settings_of(sections: dict[str, Any]) -> JasperSettings:
-    """Convert a file's sections; raises InputError, which names an unknown, missing or wrong key."""
+    """Convert a file's sections; raises InputError that names an unknown, missing or wrong key."""
     return from_plain(JasperSettings, _plain(sections), where="")
 
 
 def _plain(value: Any) -> Any:
-    """Copy sections that YAML's anchors share, and replace one-element lists in blocks by numbers."""
+    """Copy sections that YAML's anchors share, and replace one-element lists in blocks with numbers."""
     if isinstance(value, dict):
         return {
             key: item[0] if key in _IN_LISTS and isinstance(item, list) and len(item) == 1 else _plain(item)
@@ -157,7 +157,7 @@ def _find(path: Path) -> Path:
 
 
 def _override(sections: Any, override: str) -> None:
-    """Apply ``a.b.0.c=value``, a YAML value, in place; raises OptionError."""
+    """Apply ``a.b.0.c=value``, with a YAML value, in place; raises OptionError."""
     key, equals, text = override.partition("=")
     *parents, last = [int(part) if part.isdecimal() else part for part in key.split(".")]
     try:

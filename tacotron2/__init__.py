@@ -1,4 +1,4 @@
-"""Tacotron 2: text to mel-spectrogram, one frame after the other, with attention."""
+"""Tacotron 2: text to mel-spectrogram, one frame at a time, with attention."""
 
 from common.registry import ModelSpec
 

@@ -1,4 +1,4 @@
-"""Options of a Tacotron 2 training, with the published recipe."""
+"""Options for training Tacotron 2, with the published recipe."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +11,16 @@ from tacotron2.config import ModelConfig
 RECIPE = RunOptions(
     epochs=1501, batch_size=48, optimizer="adam", learning_rate=1e-3, weight_decay=1e-6, grad_clip_thresh=1.0
 )
-FACTOR, AMP_FACTOR = 0.1, 0.3  # of the learning rate at each annealing step
+FACTOR, AMP_FACTOR = 0.1, 0.3  # multiply the learning rate at each annealing step
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Tacotron 2's own options of training."""
+    """Training options of Tacotron 2."""
 
     text: TextOptions = group(TextOptions)
     architecture: ModelConfig = group(ModelConfig, "architecture of Tacotron 2")
-    load_mel_from_disk: bool = option(False, "lists of mels, not of recordings", variable="LOAD_MEL_FROM_DISK")
+    load_mel_from_disk: bool = option(False, "lists contain mels, not recordings", variable="LOAD_MEL_FROM_DISK")
     anneal_steps: tuple[int, ...] = option(
         (500, 1000, 1500),
         "epochs after which the learning rate falls",
@@ -31,17 +31,17 @@ class TrainingOptions:
         variable="ANNEAL_STEPS",
     )
     anneal_factor: float | None = option(
-        None, f"factor of the rate (default: {FACTOR}, with --amp {AMP_FACTOR})", above=0, variable="ANNEAL_FACTOR"
+        None, f"rate factor (default: {FACTOR}, with --amp {AMP_FACTOR})", above=0, variable="ANNEAL_FACTOR"
     )
     guided_attention_weight: float = option(0.0, "weight of a loss for diagonal attention; 0: as published", least=0)
-    disable_uniform_initialize_bn_weight: bool = option(False, "batch norm's weights are 1 at first, not random")
+    disable_uniform_initialize_bn_weight: bool = option(False, "initialize batch norm weights to 1, not randomly")
     dataset_path: Path = Path()
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """How to decode; by default as the checkpoint says."""
+    """Decoding options; defaults come from the checkpoint."""
 
     max_decoder_steps: int | None = option(None, "frames after which a phrase is cut, with a warning", least=1)
-    gate_threshold: float | None = option(None, "probability at which a phrase ends", least=1e-6, most=1 - 1e-6)
+    gate_threshold: float | None = option(None, "gate probability at which a phrase ends", least=1e-6, most=1 - 1e-6)

@@ -18,7 +18,7 @@ from tacotron2.arg_parser import TrainingOptions
 
 @dataclass(frozen=True)
 class Tacotron2Batch(TextMelBatch):
-    """A batch and what the gate should say of it."""
+    """A batch with targets for the gate."""
 
     @property
     def gate_targets(self) -> Tensor:
@@ -28,20 +28,20 @@ class Tacotron2Batch(TextMelBatch):
 
 
 class Tacotron2Dataset(TextMelDataset):
-    """Utterances of lists ``wavs/a.wav|text``, or with --load-mel-from-disk of ``mels/a.pt|text``.
+    """Utterances from lists of ``wavs/a.wav|text`` or, with --load-mel-from-disk, of ``mels/a.pt|text``.
 
-    Speakers, and durations and pitch of a list made for FastPitch, are ignored.
+    Speakers are ignored, and so are the durations and pitch in a list made for FastPitch.
     """
 
     def __init__(self, options: TrainingOptions, filelists: Filelists, *, training: bool = True, **known: Any) -> None:
-        """``known`` are the configurations of audio and text."""
+        """``known`` holds the audio and text configurations."""
         column = "mel" if options.load_mel_from_disk else "wav"
         entries = [entry for path in paths_of(filelists) for entry in _read_list(path, column)]
         folder, unknown_symbols = options.dataset_path, options.text.unknown_symbols
         super().__init__(folder, entries, unknown_symbols=unknown_symbols, seed=options.seed, **known)
 
     def utterance(self, index: int, tokens: Tensor) -> Tacotron2Batch:
-        """The utterance with ``tokens`` (L,) as a batch."""
+        """Return the utterance with ``tokens`` (L,) as a batch."""
         text = self.entries[index].fields["text"]
         return Tacotron2Batch.of_one(self.name(index), tokens, self.load_mel(index), text=text)
 
@@ -52,16 +52,16 @@ build_dataset = Tacotron2Dataset
 def teacher_forced_dataset(
     dataset_path: Path, filelist: Path, *, audio: AudioConfig, text: TextConfig, unknown_symbols: str, **_: Any
 ) -> Tacotron2Dataset:
-    """The utterances of a list of mels or recordings, without anything random."""
+    """Build the dataset of a list of mels or recordings, without any randomness."""
     from_disk, reading = first_fields(filelist)[0].endswith(".pt"), TextOptions(unknown_symbols=unknown_symbols)
     options = TrainingOptions(text=reading, load_mel_from_disk=from_disk, dataset_path=dataset_path)
     return Tacotron2Dataset(options, filelist, audio=audio, text=text)
 
 
 def _read_list(path: Path, column: str) -> list[FilelistEntry]:
-    """The list's entries with ``column`` and text, whatever else it has; raises InputError."""
+    """Read a list with ``column``, text and possibly other columns; raises InputError."""
     first = first_fields(path)
     if first[0] and first[0].endswith(".pt") != (column == "mel"):
-        raise InputError(f"{path}: begins with {first[0]}; --load-mel-from-disk is for lists of mels (.pt) alone")
+        raise InputError(f"{path}: begins with {first[0]}; --load-mel-from-disk is only for lists of mels (.pt)")
     features = [name for name, value in zip(("durations", "pitch"), first[1:]) if value.endswith(".pt")]
     return read_filelist(path, columns=(column, *features, "text"), optional=("speaker",))

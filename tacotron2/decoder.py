@@ -1,4 +1,4 @@
-"""Tacotron 2's decoder: one mel frame a step, from the frame before it and the part of the text it attends to."""
+"""Tacotron 2's decoder: one mel frame per step, from the previous frame and the text that it attends to."""
 
 from dataclasses import dataclass
 
@@ -21,26 +21,26 @@ class Decoded:
     """The decoder's output for a batch."""
 
     mel: Tensor  # (B, n_mels, F) before the postnet
-    gate_logits: Tensor  # (B, F); sigmoid of it: how likely this frame is the last
+    gate_logits: Tensor  # (B, F); their sigmoid is the probability that a frame is the last
     alignments: Tensor  # (B, F, L) float32, attention weights of each frame; they sum to 1 over L
 
 
 class PrenetMasks:
-    """Seeded dropout masks for decoding, the same for every utterance of any batch."""
+    """Seeded dropout masks for decoding, the same for every utterance in any batch."""
 
     def __init__(self, width: int, *, seed: int) -> None:
         self._width = width
         self._generator = torch.Generator().manual_seed(seed)
 
     def draw(self, device: torch.device) -> Tensor:
-        """The next steps' factors (steps, layers, 1, width), 0 or 1 / (1 - p)."""
+        """Draw the next steps' factors (steps, layers, 1, width), each 0 or 1 / (1 - p)."""
         shape = (MASK_CHUNK, PRENET_LAYERS, 1, self._width)
-        # Drawn on the CPU in chunks of one size, which gives every device the same.
+        # Drawn on the CPU in chunks of one size, so that every device gets the same masks.
         kept = torch.rand(shape, generator=self._generator) >= PRENET_DROPOUT
         return (kept / (1 - PRENET_DROPOUT)).to(device, non_blocking=True)
 
     def first(self, n_steps: int, device: torch.device) -> Tensor:
-        """The factors (n_steps, layers, 1, width) of the first steps."""
+        """Return the factors (n_steps, layers, 1, width) of the first steps."""
         drawn = [self.draw(torch.device("cpu")) for _ in range(0, n_steps, MASK_CHUNK)]
         return torch.cat(drawn)[:n_steps].to(device, non_blocking=True)
 
@@ -68,8 +68,8 @@ class Decoder(nn.Module):
         super().__init__()
         self.n_mels, memory_dim = config.n_mel_channels, config.encoder_embedding_dim
         n_states = config.decoder_rnn_dim + memory_dim
-        self.n_recurrent = memory_dim + config.attention_rnn_dim  # inputs of the attention LSTM besides the prenet's
-        attention = Attention(config)  # initialized first, so that seeds give the same weights as ever
+        self.n_recurrent = memory_dim + config.attention_rnn_dim  # inputs of the attention LSTM except the prenet's
+        attention = Attention(config)  # initialized first, so that seeds still give the same weights
         self.prenet = Prenet(self.n_mels, config.prenet_dim)
         self.attention_rnn = nn.LSTMCell(config.prenet_dim + memory_dim, config.attention_rnn_dim)
         self.attention_layer = attention
@@ -87,7 +87,7 @@ class Decoder(nn.Module):
         previous = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), zeros before the first frame
         prenet, processed = self.prenet(previous, masks), self.attention_layer.memory_layer(memory)
         with torch.autocast(memory.device.type, enabled=False):
-            weights = self.step_weights(processed.dtype)  # autocast's, if that is enabled
+            weights = self.step_weights(processed.dtype)  # autocast's dtype, if enabled
             for_prenet, for_loop = weights["attention_rnn"].split([prenet.size(2), self.n_recurrent], 1)
             gates = F.linear(prenet.to(processed.dtype), for_prenet, weights["attention_bias"])
             states, alignments = run_loop(
@@ -104,7 +104,7 @@ class Decoder(nn.Module):
         return Decoded(mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1))
 
     def step_weights(self, dtype: torch.dtype) -> dict[str, Tensor]:
-        """The weights of a step by name, in one dtype; those with the same inputs are joined (see `DecoderStep`)."""
+        """Return a step's weights by name, in one dtype; those with the same inputs are joined (see `DecoderStep`)."""
         layer, first, second = self.attention_layer, self.attention_rnn, self.decoder_rnn
         weights = {
             "attention_rnn": torch.cat([first.weight_ih, first.weight_hh], 1),
@@ -119,14 +119,14 @@ class Decoder(nn.Module):
 
     @staticmethod
     def _factors(dropout: Dropout, gates: Tensor, width: int) -> Tensor | None:
-        """Dropout factors (F, B, width) of all steps; None without dropout."""
+        """Return dropout factors (F, B, width) for all steps; None without dropout."""
         if not dropout.training or dropout.p == 0:
             return None
         return dropout(gates.new_ones(*gates.shape[:2], width))
 
 
 class DecoderStep(nn.Module):
-    """A decoder's step with weights in one dtype; ``forward`` computes the next frame."""
+    """One decoder step, with weights in one dtype; ``forward`` computes the next frame."""
 
     prenet_0: Tensor  # (prenet_dim, n_mels)
     prenet_1: Tensor  # (prenet_dim, prenet_dim)
@@ -137,7 +137,7 @@ class DecoderStep(nn.Module):
     energy: Tensor  # (A,)
     decoder_rnn: Tensor  # (4 * D, H + memory_dim + D)
     decoder_bias: Tensor  # (4 * D,)
-    projection: Tensor  # (n_mels + 1, D + memory_dim), of frame and gate's logit
+    projection: Tensor  # (n_mels + 1, D + memory_dim), for the frame and the gate's logit
     projection_bias: Tensor  # (n_mels + 1,)
 
     def __init__(self, decoder: Decoder, dtype: torch.dtype) -> None:
@@ -167,7 +167,7 @@ class DecoderStep(nn.Module):
         processed_memory: Tensor,
         lengths: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """The gate's logit (B,), then the states of the next step, the frame first.
+        """Return the gate's logit (B,), then the states for the next step, the frame first.
 
         prenet_masks (2, B or 1, prenet_dim), frame (B, n_mels), states (B, ...), attention weights and their sum
         (B, L), memory (B, L, memory_dim), processed_memory (B, A, L), lengths (B,). Cells and weights are float32.
@@ -201,7 +201,7 @@ class DecoderStep(nn.Module):
 
 
 def apply_gates(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-    """An LSTM's output and next cell (B, H), from gates (B, 4 * H) before their activation and cell (B, H)."""
+    """Return an LSTM's output and next cell (B, H), from gates (B, 4 * H) before activation and cell (B, H)."""
     raw = gates.to(cell.dtype)
     input_gate, forget, _, output_gate = torch.sigmoid(raw).chunk(4, 1)  # one operation; the third is unused
     cell = torch.addcmul(forget * cell, input_gate, torch.tanh(raw.chunk(4, 1)[2]))

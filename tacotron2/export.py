@@ -1,4 +1,4 @@
-"""Tacotron 2 in three parts as functions of tensors, for exported files, and the network that runs such files.
+"""Export Tacotron 2 as three functions of tensors, and run exported files in place of the network.
 
 The loop over the decoder's steps isn't in the files.
 """
@@ -35,7 +35,7 @@ class ExportableEncoder(nn.Module):
         mask: Tensor | None = None
         if self.mask_convolutions:
             mask = mask_from_lengths(lengths, tokens.size(1))
-        # Not packed, as PyTorch's ONNX exporter warns about packed sequences.
+        # Not packed, because PyTorch's ONNX exporter warns about packed sequences.
         memory = self.encoder.read_padded(self.encoder.convolve(self.embedding(tokens), mask), lengths)
         return memory, self.memory_layer(memory).transpose(1, 2).contiguous()
 
@@ -53,7 +53,7 @@ class ExportablePostnet(nn.Module):
 
 
 def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """Encoder, one step of the decoder, and postnet."""
+    """Export the encoder, one decoder step, and the postnet."""
     memory: Shapes = {
         "memory": ("batch", "tokens", config.encoder_embedding_dim),
         "processed_memory": ("batch", config.attention_dim, "tokens"),
@@ -85,7 +85,7 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
 
 
 class ExportedNetwork(Inference):
-    """The exported parts of Tacotron 2 in place of the network."""
+    """Exported parts of Tacotron 2 in place of the network."""
 
     def __init__(
         self, parts: Mapping[str, Runner], config: ModelConfig, description: dict[str, Any], device: torch.device

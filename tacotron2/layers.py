@@ -24,7 +24,7 @@ class Linear(nn.Module):
 
 
 class ConvolutionBlock(nn.ModuleList):
-    """Convolution, batch norm, activation (``linear``: none), dropout: the block of encoder and postnet."""
+    """Convolution, batch norm, activation (``linear``: none), dropout: a block of the encoder or postnet."""
 
     def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: Gain) -> None:
         convolution = ConvNorm(in_channels, out_channels, kernel_size=kernel_size, gain=activation)
@@ -33,7 +33,7 @@ class ConvolutionBlock(nn.ModuleList):
         self.activation = activation
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x (B, in_channels, L) -> (B, out_channels, L); with ``mask`` (B, L) padding has no part, and is zero."""
+        """x (B, in_channels, L) -> (B, out_channels, L); ``mask`` (B, L) excludes padding, and zeroes it."""
         x = self[0](x)
         if mask is None:
             x = self[1](x)
@@ -73,7 +73,7 @@ def normalize_masked(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
 
 
 class LocationLayer(nn.Module):
-    """Features of the last and the summed attention weights: a convolution and a linear layer, applied as one."""
+    """Features of the last and the cumulative attention weights: a convolution and a linear layer, applied as one."""
 
     in_float32 = ("location_conv", "location_dense")
 
@@ -84,7 +84,7 @@ class LocationLayer(nn.Module):
         self.location_dense = Linear(n_filters, config.attention_dim, bias=False, gain="tanh")
 
     def folded_weight(self) -> Tensor:
-        """Both layers as one weight, (attention_dim, 2 * kernel_size): no activation lies between them."""
+        """Fold both layers into one weight (attention_dim, 2 * kernel_size); there is no activation between them."""
         return self.location_dense.linear_layer.weight @ self.location_conv.conv.weight.flatten(1)
 
 
@@ -112,17 +112,17 @@ class Encoder(nn.Module):
         self.lstm = nn.LSTM(n_channels, n_channels // 2, batch_first=True, bidirectional=True)
 
     def forward(self, embedded: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
-        """embedded (B, L, C), lengths (B,), mask (B, L) to hide padding by -> memory (B, L, C), zero at padding."""
+        """embedded (B, L, C), lengths (B,), mask (B, L) that hides padding -> memory (B, L, C), zero at padding."""
         x = self.convolve(embedded, mask)
         if x.device.type != "cpu":
-            # Under autocast to bfloat16 cuDNN's LSTM computes in float16, where small gradients become zero.
+            # Under autocast to bfloat16, cuDNN's LSTM computes in float16, where small gradients underflow to zero.
             with torch.autocast(x.device.type, enabled=False):
                 return self.read_padded(x.float(), lengths).to(x.dtype)
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
 
     def convolve(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
-        """The LSTM's inputs (B, L, C)."""
+        """Return the LSTM's inputs (B, L, C)."""
         x = embedded.transpose(1, 2)
         if mask is not None:
             x = x * mask.unsqueeze(1)
@@ -131,13 +131,13 @@ class Encoder(nn.Module):
         return x.transpose(1, 2)
 
     def read_padded(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), without synchronizing, and for ONNX.
+        """x (B, L, C), lengths (B,) -> the LSTM's memory (B, L, C), without synchronizing, and suitable for ONNX.
 
         The backward direction reads utterances aligned to the right, so that padding comes last.
         """
         n_batch, n_tokens, n_channels = x.shape
         position = torch.arange(n_tokens, device=x.device)
-        moved = (n_tokens - lengths).unsqueeze(1)  # places to the right
+        moved = (n_tokens - lengths).unsqueeze(1)  # positions to the right
         at_right = x.gather(1, (position - moved).clamp(min=0).unsqueeze(2).expand(-1, -1, n_channels))
         out = self.lstm(torch.cat([x, at_right]))[0]
         width = self.lstm.hidden_size
@@ -148,7 +148,7 @@ class Encoder(nn.Module):
 
 
 class Postnet(nn.Module):
-    """Convolutions that give a residual of the decoder's mels (Shen et al. 2018, section 2.2)."""
+    """Convolutions that predict a residual for the decoder's mels (Shen et al. 2018, section 2.2)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

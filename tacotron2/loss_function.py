@@ -27,11 +27,11 @@ _FORMED = 0.7  # diagonality of attention; below it, speech is unintelligible
 
 
 class Tacotron2Objective(Objective):
-    """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
+    """Squared error of mels before and after the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
-    Each is a mean over valid frames; without ``mask_padding`` over padding too, as in the original.
-    ``guided_attention_weight`` adds the attention away from the diagonal (Tachibana et al. 2018, arXiv:1710.08969,
-    section 4). Validation adds ``attention_diagonality``, a mean over utterances.
+    Each is a mean over valid frames or, without ``mask_padding``, over padding too, as in the original.
+    ``guided_attention_weight`` adds a loss for attention away from the diagonal (Tachibana et al. 2018,
+    arXiv:1710.08969, section 4). Validation adds ``attention_diagonality``, averaged over utterances.
     """
 
     phases = (Phase("tacotron2", trains=("tacotron2",)),)
@@ -87,7 +87,7 @@ class Tacotron2Objective(Objective):
 
 
 def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: bool) -> dict[str, Tensor]:
-    """Each term's sum over valid frames, or over all, in float32."""
+    """Sum each term over valid frames, or over all frames, in float32."""
     gate_logits = out.gate_logits.float()
     errors = {
         "mel_loss": (out.mel.float() - batch.mels).square().sum(1),

@@ -26,26 +26,26 @@ from tacotron2.decoder import MASK_CHUNK, Decoder, DecoderStep, PrenetMasks
 from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # after an utterance's end
-_MEMORY_STEP = 32  # on a GPU, encoded texts are padded to multiples of it, so that few CUDA graphs are recorded
+_MEMORY_STEP = 32  # on a GPU, encoded texts are padded to a multiple of this, so that few CUDA graphs are recorded
 _EVALUATION_SEED = 0  # of the prenet's dropout
-GPU_STEPS = 32  # steps between checks whether all utterances have ended
-# -> the prenet's next dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim)
+GPU_STEPS = 32  # steps between checks for whether all utterances have ended
+# Returns the prenet's next dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim)
 DrawMasks = Callable[[], Tensor]
-RunSteps = Callable[..., tuple[Tensor, ...]]  # `run_steps` of a step
+RunSteps = Callable[..., tuple[Tensor, ...]]  # `run_steps` for a step
 
 
 @dataclass(frozen=True)
 class TrainingOutput:
     """The output of a teacher-forced pass over a batch."""
 
-    mel: Tensor  # (B, n_mels, F) the decoder's
+    mel: Tensor  # (B, n_mels, F) before the postnet
     mel_postnet: Tensor  # (B, n_mels, F) with the postnet's residual
     gate_logits: Tensor  # (B, F)
     alignments: Tensor  # (B, F, L) float32
 
 
 def run_steps(step: Callable[..., tuple[Tensor, ...]], frame: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
-    """Run N steps of ``step``, a `DecoderStep` or the like, with its arguments except masks, then masks of N steps.
+    """Run ``step``, such as a `DecoderStep`, N times; takes the arguments of ``step``, with the masks of N steps last.
 
     Returns frames (N, B, n_mels), the gate's logits (N, B), alignments (N, B, L), and the states after N steps.
     """
@@ -58,7 +58,7 @@ def run_steps(step: Callable[..., tuple[Tensor, ...]], frame: Tensor, *given: Te
 
 
 class Inference(TextToMel):
-    """Infers with an encoder, a decoder and a postnet."""
+    """Inference with an encoder, a decoder and a postnet."""
 
     config: ModelConfig
     postnet: Callable[[Tensor, Tensor], Tensor]  # decoded mels (B, n_mels, F), lengths (B,) -> (B, n_mels, F)
@@ -67,15 +67,15 @@ class Inference(TextToMel):
     def begin(self, tokens: Tensor, lengths: Tensor) -> tuple[RunSteps, tuple[Tensor, Tensor, Tensor]]:
         """Encode tokens (B, L) with ``lengths`` (B,).
 
-        Returns a function that runs steps, and its last arguments except masks: memory (B, L, memory_dim), processed
-        memory (B, attention_dim, L), both in the dtype of steps, and lengths.
+        Returns a function that runs steps, and its last arguments but the masks: memory (B, L, memory_dim), processed
+        memory (B, attention_dim, L), both in the steps' dtype, and lengths.
         """
 
     @torch.no_grad()
     def infer(
         self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None, *, draw_masks: DrawMasks | None = None
     ) -> MelOutput:
-        """Mels of tokens (B, L) with ``lengths`` (B,), each as if alone; ``MelOutput.finished`` is False if cut.
+        """Speak tokens (B, L) with ``lengths`` (B,), each as if alone; ``MelOutput.finished`` is False if it was cut.
 
         ``draw_masks`` replaces the prenet's seeded dropout.
         """
@@ -100,7 +100,7 @@ class Inference(TextToMel):
     def _decode(
         self, run: RunSteps, encoded: tuple[Tensor, ...], draw_masks: DrawMasks, options: InferenceOptions
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Decoded frames (F, B, n_mels), whether gates fire (F, B), and alignments (F, B, L)."""
+        """Return decoded frames (F, B, n_mels), whether gates fire (F, B), and alignments (F, B, L)."""
         config, memory = self.config, encoded[0]
         max_steps = config.max_decoder_steps if options.max_decoder_steps is None else options.max_decoder_steps
         probability = config.gate_threshold if options.gate_threshold is None else options.gate_threshold
@@ -127,7 +127,7 @@ class Inference(TextToMel):
 
 
 def state_widths(config: ModelConfig) -> dict[str, int]:
-    """Channels of a decoder step's states, which are zero before the first step, besides the attention's history."""
+    """Return the channels of a decoder step's states, except the attention history; all states start at zero."""
     of_attention, of_decoder = config.attention_rnn_dim, config.decoder_rnn_dim
     widths = (config.n_mel_channels, of_attention, of_attention, of_decoder, of_decoder, config.encoder_embedding_dim)
     names = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")
@@ -135,7 +135,7 @@ def state_widths(config: ModelConfig) -> dict[str, int]:
 
 
 def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """Frames (B, L) int64 in which each token has the largest weight: alignments (B, F, L), lengths (B,)."""
+    """Count frames (B, L) int64 in which each token has the largest weight: alignments (B, F, L), lengths (B,)."""
     tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
     chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)
     return durations_of_path(chosen, mel_lengths, alignments.size(2))
@@ -181,7 +181,7 @@ class Tacotron2(Inference, nn.Module):
         return TrainingOutput(mel, mel_postnet, gate_logits, decoded.alignments)
 
     def teacher_forced(self, batch: Tacotron2Batch) -> MelOutput:
-        """Mels (B, n_mels, F) of a batch, frame by frame as ``batch.mels``, with alignments and durations."""
+        """Return mels (B, n_mels, F) that match ``batch.mels`` frame by frame, with alignments and durations."""
         out = self(batch)
         mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
         mel, alignments = out.mel_postnet * mask.unsqueeze(1), out.alignments * mask.unsqueeze(2)
@@ -192,7 +192,7 @@ class Tacotron2(Inference, nn.Module):
         memory, _ = self.encode(tokens, lengths)
         if memory.is_cuda:
             memory = F.pad(memory, (0, 0, 0, -memory.size(1) % _MEMORY_STEP))
-        processed = self.decoder.attention_layer.memory_layer(memory)  # of autocast's dtype, if that is enabled
+        processed = self.decoder.attention_layer.memory_layer(memory)  # in autocast's dtype, if enabled
         run = self._prepared.get(processed.dtype) if self._prepared is not None else None
         if run is None:
             with torch.autocast(memory.device.type, enabled=False):
@@ -203,13 +203,13 @@ class Tacotron2(Inference, nn.Module):
         return run, (memory.to(processed.dtype), processed.transpose(1, 2).contiguous(), lengths)
 
     def prepare_for_inference(self) -> None:
-        """Join the weights of a decoder's step, and record CUDA graphs of it; don't train afterwards."""
+        """Join the weights of a decoder step, and record CUDA graphs of it; the network can't be trained afterwards."""
         self.eval()
         self._prepared = {}
 
     @torch.inference_mode()
     def teach(self, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
-        """`teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
+        """Run `teacher_forced` on utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
         batches = [Tacotron2Batch.of_one(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
         return self.teacher_forced(join_batches(batches).to(mels[0].device))
 
@@ -217,6 +217,6 @@ class Tacotron2(Inference, nn.Module):
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new Tacotron 2 with random weights; ``text`` None leaves the number of symbols unchecked."""
+    """Build a Tacotron 2 with random weights; with ``text=None``, don't check the number of symbols."""
     check_model(config, audio, text)
     return {"tacotron2": Tacotron2(config)}

@@ -1,4 +1,4 @@
-"""Tacotron 2's published checkpoints: recognized by their keys, read into ours."""
+"""Read Tacotron 2's published checkpoints, which are recognized by their keys."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -14,16 +14,16 @@ from common.text.cleaners import TACOTRON2
 from common.text.config import TextConfig
 from tacotron2.config import ModelConfig
 
-_N_SYMBOLS = 148  # of the original's only symbol set
-_KEY = "decoder.attention_rnn.weight_ih"  # that no other model has
+_N_SYMBOLS = 148  # in the original's only symbol set
+_KEY = "decoder.attention_rnn.weight_ih"  # no other model has this key
 
 
 def read_published(
     state: dict[str, Tensor], payload: dict[str, Any], *, path: Path, training: bool
 ) -> Checkpoint | None:
-    """Read the layout of the original's train.py: config, state_dict, optimizer, scaler, epoch; None for another.
+    """Read the layout of the original's train.py: config, state_dict, optimizer, scaler, epoch; None for others.
 
-    Weights alone, also in float16, are of the published architecture.
+    A file with only weights, even in float16, has the published architecture.
     """
     if _KEY not in state:
         return None

@@ -1,7 +1,7 @@
 """The decoder's loop over given frames, with a manual backward pass.
 
-It takes a third of the time of autograd, also under `torch.compile` (docs/BENCHMARKS.md): the gradient of a weight is
-one matrix product over all steps, and the attention's hidden layer is recomputed instead of kept.
+It takes a third of autograd's time, even under `torch.compile` (docs/BENCHMARKS.md): a weight's gradient is one matrix
+product over all steps, and the attention's hidden layer is recomputed instead of stored.
 """
 
 from functools import partial
@@ -17,8 +17,8 @@ from common.nn.layers import never_compiled
 class LoopWeights(NamedTuple):
     """The weights that every step uses, all of one dtype."""
 
-    attention_rnn: Tensor  # (4 * H, memory_dim + H), of context and own state; the prenet's part is applied before
-    decoder_rnn: Tensor  # (4 * D, H + memory_dim + D), of attention state, context and own state
+    attention_rnn: Tensor  # (4 * H, memory_dim + H), for context and own state; the prenet's part is applied before
+    decoder_rnn: Tensor  # (4 * D, H + memory_dim + D), for attention state, context and own state
     decoder_bias: Tensor  # (4 * D,)
     query: Tensor  # (A, H)
     location: Tensor  # (A, 2 * kernel)
@@ -29,16 +29,16 @@ class Lstm:
     """An LSTM's activations over all steps, and its forward and backward step."""
 
     def __init__(self, n_steps: int, like: Tensor, *, keep: bool, n_batch: int, n_inputs: int, n_hidden: int) -> None:
-        """Without ``keep``, for a forward pass alone, all steps share the gates' buffer."""
+        """Without ``keep``, for only a forward pass, all steps share the gates' buffer."""
         self.n_hidden = n_hidden
         self.inputs = like.new_zeros(n_steps + 1, n_batch, n_inputs)
         # Activated input, forget, candidate and output gates
         self.gates = like.new_empty(n_steps if keep else 1, n_batch, 4 * n_hidden).expand(n_steps, -1, -1)
-        self.cells = like.new_zeros(n_steps + 1, n_batch, n_hidden, dtype=torch.float32)  # the first before all steps
+        self.cells = like.new_zeros(n_steps + 1, n_batch, n_hidden, dtype=torch.float32)  # the first precedes all steps
         self._by_step = list(zip(self.gates, self.cells, self.cells[1:]))
 
     def step(self, step: int, added: Tensor, weight: Tensor, mask: Tensor | None, *, first: int = 0) -> Tensor:
-        """Output (B, H) of a step, from its inputs starting at ``first``."""
+        """Return a step's output (B, H), from its inputs starting at ``first``."""
         (gates, before, cell), size = self._by_step[step], self.n_hidden
         torch.addmm(added, self.inputs[step][:, first:], weight.t(), out=gates)
         gates[:, : 2 * size].sigmoid_()
@@ -60,15 +60,15 @@ class Lstm:
             input_gate * (1 - candidate.square()),
             squashed * output_gate * (1 - output_gate),
         ]
-        # (F, B, 4, H): derivatives of cell (first three) and output (last) by each gate before its activation, which
-        # `step_back` replaces by gradients of the gates.
+        # (F, B, 4, H): derivatives of cell (first three) and output (last) with respect to each gate before its
+        # activation; `step_back` replaces them by gradients of the gates.
         self.d_gates = torch.stack(slopes, dim=2)
         self._by_cell = output_gate * (1 - squashed.square())  # (F, B, H), of the output
         self._forget = forget
         self._d_cell = torch.zeros_like(self.cells[0])  # of the cell after the step
 
     def step_back(self, step: int, d_output: Tensor) -> Tensor:
-        """Gradients of the gates (B, 4 * H) from that of the output (B, H); call it from the last step to the first."""
+        """Return the gates' gradients (B, 4 * H) from the output's (B, H); call it from the last step to the first."""
         d_gates, d_cell = self.d_gates[step], self._d_cell
         d_cell.addcmul_(d_output.float(), self._by_cell[step].float())
         d_gates[:, :3].mul_(d_cell.unsqueeze(1))
@@ -105,14 +105,14 @@ class Energies:
         return self._hidden
 
     def begin_backward(self) -> None:
-        """Make the buffers of `step_back`."""
+        """Allocate the buffers for `step_back`."""
         n_batch, n_tokens, _, size = self._windows.shape
         self.d_processed, self.d_location, self.d_energy = (
             torch.zeros_like(one) for one in (self._processed, self._location, self._energy)
         )
         self._d_hidden = torch.empty_like(self._hidden)
-        # A token of the history is in kernel_size windows, in each at another place: its gradient is the sum over a
-        # diagonal of (token, place), which as_strided reads as a row after reversing the kernel.
+        # A token of the history is in kernel_size windows, at a different place in each: its gradient is the sum over
+        # a diagonal of (token, place), which as_strided reads as a row once the kernel is reversed.
         self._reversed = self._location.unflatten(1, (2, size)).flip(2).flatten(1)
         padded = self._windows.new_zeros(n_batch, n_tokens + 2 * self._half, 2, size)
         self._d_windows = padded[:, self._half : self._half + n_tokens]
@@ -144,9 +144,9 @@ def run_loop(
     attention_masks: Tensor | None,
     decoder_masks: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """All steps of the decoder -> states (F, B, D + memory_dim), alignments (F, B, L) float32.
+    """Run all decoder steps -> states (F, B, D + memory_dim), alignments (F, B, L) float32.
 
-    gates (F, B, 4 * H) of prenet and biases, memory (B, L, memory_dim), processed (B, L, A), padding (B, L) bool;
+    gates (F, B, 4 * H) from prenet and biases, memory (B, L, memory_dim), processed (B, L, A), padding (B, L) bool;
     masks: dropout factors (F, B, H) and (F, B, D) of the LSTMs' outputs. States are the decoder LSTM's output and the
     context. All have one dtype.
     """
@@ -155,7 +155,7 @@ def run_loop(
 
 
 class _Loop(torch.autograd.Function):
-    """The loop of `run_loop`. The decoder's LSTM runs after the attention of all steps, which doesn't read it."""
+    """The loop of `run_loop`. Attention doesn't read the decoder's LSTM, which therefore runs afterwards."""
 
     @staticmethod
     def forward(
@@ -177,7 +177,7 @@ class _Loop(torch.autograd.Function):
         decoder = lstm(n_inputs=n_attention + n_context + n_decoder, n_hidden=n_decoder)
         energies = Energies(processed, weights)
         alignments = memory.new_empty(n_steps, *padding.shape, dtype=torch.float32)
-        kept = torch.arange(2.0, device=memory.device).unsqueeze(1)  # factors of the history when new weights are added
+        kept = torch.arange(2.0, device=memory.device).unsqueeze(1)  # the last weights are replaced, their sum is kept
         for step in range(n_steps):
             mask, alignment = None if attention_masks is None else attention_masks[step], alignments[step]
             context, attended = attention.inputs[step + 1].tensor_split([n_context], 1)  # inputs of the next step
@@ -222,9 +222,9 @@ class _Loop(torch.autograd.Function):
         d_read = decoder.d_gates.flatten(2) @ weights.decoder_rnn[:, :-n_decoder]
         d_contexts, queries = d_states[:, :, n_decoder:] + d_read[:, :, n_attention:], attended @ weights.query.t()
         d_queries = torch.empty_like(queries)
-        history = torch.stack([alignments, alignments.cumsum(0)], 2).roll(1, 0)  # of the step before
+        history = torch.stack([alignments, alignments.cumsum(0)], 2).roll(1, 0)  # from the previous step
         history[0] = 0
-        # Gradients from the following step: of the attention LSTM's inputs, and of the attention's history.
+        # Gradients of the attention LSTM's inputs and of the attention history, from the following step.
         d_inputs_after = memory.new_zeros(len(memory), attention.inputs.size(2))
         d_last, d_total = torch.zeros_like(alignments[0]), torch.zeros_like(alignments[0])
         for step in reversed(range(n_steps)):
@@ -257,5 +257,5 @@ class _Loop(torch.autograd.Function):
 
 
 def _weight_gradient(d_outputs: Tensor, inputs: Tensor) -> Tensor:
-    """Gradient (out, in) of a weight, from all steps at once: d_outputs (F, B, out...), inputs (F, B, in)."""
+    """Compute a weight's gradient (out, in) from all steps at once: d_outputs (F, B, out...), inputs (F, B, in)."""
     return d_outputs.flatten(2).flatten(0, 1).t() @ inputs.flatten(0, 1)

@@ -1,4 +1,4 @@
-"""Sets up a Tacotron 2 training: mels, text, architecture and schedule."""
+"""Set up Tacotron 2 training: mels, text, architecture and schedule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ _SYMBOLS = "embedding.weight"
 
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
-    """Architecture and text front end of the initial checkpoint, as defaults of the options."""
+    """Return the initial checkpoint's architecture and text front end as default options."""
     checkpoint = initial and initial[1]
     if checkpoint is None or checkpoint.model != "Tacotron2":  # other models are refused when the weights are loaded
         return {}
@@ -32,7 +32,7 @@ def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | N
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """Mels of the corpus, or with --load-mel-from-disk as their folder describes them, and an annealed rate."""
+    """Set up training on the corpus's mels or, with --load-mel-from-disk, stored mels, with an annealed rate."""
     if options.text.input_type == "pf":
         raise OptionError("--input-type pf is not supported by Tacotron 2; expected char or phone")
     run = request.run
@@ -45,7 +45,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 
 
 def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: float) -> Schedule:
-    """learning_rate x factor^n after n of ``steps`` (epochs); the factor 0.3 gives 1, 0.3, 0.1, 0.03, ..."""
+    """Return learning_rate x factor^n after n of ``steps`` (epochs); a factor of 0.3 gives 1, 0.3, 0.1, 0.03, ..."""
 
     def rate(iteration: int, epoch: int, steps_per_epoch: int = 1) -> float:
         n_passed = sum(epoch > step for step in steps)
@@ -59,7 +59,7 @@ def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: fl
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture for these mels and symbols; ``base`` isn't needed, as every option has a value."""
+    """Return the architecture for these mels and symbols; ``base`` isn't needed, because every option has a value."""
     return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
 
 
@@ -73,7 +73,7 @@ def set_up_networks(networks: Mapping[str, nn.Module], options: TrainingOptions,
 
 
 def adapt(checkpoint: Checkpoint, wanted: Checkpoint) -> tuple[Checkpoint, list[str]]:
-    """A checkpoint with the symbols of ``wanted``; known symbols keep their vectors."""
+    """Adapt a checkpoint to the symbols of ``wanted``; known symbols keep their vectors."""
     if checkpoint.text is None or wanted.text is None:
         return checkpoint, []
     before, after = TextFrontEnd(checkpoint.text), TextFrontEnd(wanted.text)

@@ -74,7 +74,7 @@ def test_a_list_of_recordings_is_read_as_that_of_their_features(corpus: Path):
     (corpus / "pitch_char/b.pt").unlink()
     with pytest.raises(InputError) as refused:
         read_list(corpus, corpus / "recordings.txt", learned_alignment=False)
-    message = f"{corpus}/recordings.txt:2: wavs/b.wav has no durations/b.pt, pitch_char/b.pt in {corpus}; make them by "
+    message = f"{corpus}/recordings.txt:2: wavs/b.wav has no durations/b.pt, pitch_char/b.pt in {corpus}; make them"
     assert str(refused.value).startswith(message)
 
 

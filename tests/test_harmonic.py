@@ -233,7 +233,7 @@ def test_what_cannot_be_trained_on_is_refused(dataset: HarmonicDataset, tmp_path
     with pytest.raises(InputError, match=r"too short, pitch needs at least 0.040 s.*tiny.wav \(.*tiny.txt:1\)"):
         short.draw(0, epoch=1)
     lists = ["--training-files", str(tmp_path / "list.txt"), "--validation-files", str(tmp_path / "list.txt")]
-    with pytest.raises(OptionError, match="--segment-frames 7: the loss needs at least 8 such frames"):
+    with pytest.raises(OptionError, match="--segment-frames 7: the loss needs at least 8 frames"):
         train.main([*TRAINING, "-o", str(tmp_path / "o"), "-d", str(tmp_path), *lists, "--segment-frames", "7"])
 
 

@@ -179,7 +179,7 @@ def test_a_generator_without_weight_norm_is_the_same_under_it(goldens: Path, tmp
     [
         (None, r"generator without its config\.json, expected \S+json$"),
         ("{", r"config\.json:1: not JSON "),
-        ("{}", r"config\.json: its configuration of HiFi-GAN lacks resblock, upsample_initial_channel"),
+        ("{}", r"config\.json: its HiFi-GAN configuration lacks resblock, upsample_initial_channel"),
         ({"fmin": 9000}, r"config\.json: its audio: mel_fmin 9000"),
         ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes: .*, got 3$"),
         (
@@ -201,5 +201,5 @@ def test_a_configuration_that_will_not_do_is_one_clear_line(folder: Path, tmp_pa
 
 @pytest.mark.parametrize("file", DISCRIMINATORS)
 def test_discriminators_given_as_a_vocoder_are_refused(folder: Path, file: str):
-    with pytest.raises(CheckpointError, match=r"holds HiFi-GAN's discriminators alone; give the generator's file$"):
+    with pytest.raises(CheckpointError, match=r"holds only HiFi-GAN's discriminators; give the generator's file$"):
         load_checkpoint(folder / file)

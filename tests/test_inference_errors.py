@@ -80,7 +80,7 @@ def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
     assert f"{other}: a checkpoint of HiFi-GAN, expected one of FastPitch" in message
     options = ("-i", phrases, "-o", tmp_path / "out", "--fastpitch", voice)
     assert f"{voice}: no EMA weights; leave out --ema" in refused(CheckpointError, *options, "--ema")
-    assert "has no pitch statistics, which changes in Hz need; give --pitch-mean-std-file" in refused(
+    assert "has no pitch statistics, needed for changes in Hz; give --pitch-mean-std-file" in refused(
         InputError, *options, "--pitch-transform-shift", "10"
     )
     assert "--speaker: speaker '3', expected a number from 0 to 0" in refused(InputError, *options, "--speaker", "3")

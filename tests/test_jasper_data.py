@@ -303,7 +303,7 @@ def test_copies_of_other_speeds_are_read_as_often_as_the_original_or_not_at_all(
         ("absent.wav|do", r"absent\.wav: no such file \(.*train\.txt:25\)"),
         ("0.wav|", r"0\.wav \(.*train\.txt:25\): its transcript '' has none of the model's characters"),
         ("0.wav|xyz", r"0\.wav \(.*train\.txt:25\): its transcript 'xyz' has none of the model's characters"),
-        (f"0.wav|{'do ' * 20}", r"0\.wav \(.*train\.txt:25\): 0\.\d\d s are too short for its transcript"),
+        (f"0.wav|{'do ' * 20}", r"0\.wav \(.*train\.txt:25\): 0\.\d\d s is too short for its transcript"),
         ("0.wav|do 3 mi 1999", r"0\.wav \(.*train\.txt:25\): no labels for 3, 1999 in its transcript"),
         ("0.wav|dö größe", r"train\.txt:25: 'dö' has 'ö', .* labels"),
         ("broken.wav|do", r"broken\.wav \(.*train\.txt:25\): truncated"),
@@ -317,7 +317,7 @@ def test_bad_lists_end_in_one_line_that_names_the_entry(corpus: Path, tmp_path: 
         options += ["--override-config", "input_train.audio_dataset.normalize_transcripts=false"]
     if line == "0.wav":
         (tmp_path / "train.txt").write_text("0.wav\n")
-        message = r"0\.wav \(.*train\.txt:1\): no transcript; training and validation need one of every utterance"
+        message = r"0\.wav \(.*train\.txt:1\): no transcript; training and validation need one for every utterance"
     with pytest.raises(InputError, match=message) as raised:
         train.main(options)
     assert len(str(raised.value).splitlines()) == 1

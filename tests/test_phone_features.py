@@ -106,7 +106,7 @@ def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_pat
     checkpoint, bare = load_checkpoint(voice), tmp_path / "bare.pt"
     state = {"state_dict": checkpoint.networks["fastpitch"], "ema_state_dict": checkpoint.ema["fastpitch"]}
     torch.save({"config": to_plain(checkpoint.config), **state}, bare)
-    with pytest.raises(InputError, match="the table of them is missing; give --phone-features FILE"):
+    with pytest.raises(InputError, match="but their table is missing; give --phone-features FILE"):
         speak(bare, tmp_path)
     table = ["--phone-features", str(corpus / "features.csv")]
     assert torch.equal(speak(bare, tmp_path, *table), speak(voice, tmp_path))

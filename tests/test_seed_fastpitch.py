@@ -189,11 +189,11 @@ def the_prepared_folder_is_trained_on(walk: Walk, command: str, folder: Path) ->
     extractions = [line for line in commands(seed(0)) if "--tacotron2-checkpoint" in line]
     project.python(extractions[0], "--num-workers", "1")
     lacking = r"_val_filelist\.txt:1: wavs/c003\.wav has no mels/c003\.pt, durations/c003\.pt, pitch_char/c003\.pt in "
-    with pytest.raises(InputError, match=lacking + r"my_dataset; make them by extract_mels\.py"):
+    with pytest.raises(InputError, match=lacking + r"my_dataset; make them with extract_mels\.py"):
         project.python(training + command, *TINY_OPTIONS)
     project.python(extractions[1], "--num-workers", "1")
     printed = project.python(training + command, *TINY_OPTIONS)
-    assert "whose durations are of the symbols of --input-type char --symbol-set english_basic --text-cl" in printed
+    assert "whose durations match the symbols of --input-type char --symbol-set english_basic --text-cl" in printed
     assert load_checkpoint(project / "out/FastPitch_checkpoint_1.pt").text == TextConfig()
     assert "| iter   1/  1 |" in printed and (project / "out/FastPitch_checkpoint_1.pt").is_file()
 

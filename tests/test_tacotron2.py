@@ -368,7 +368,7 @@ def test_mels_of_recordings_are_computed_as_the_audio_says(wavs: Path):
         ("wavs/none.wav|Hello.", False, r"none\.wav: no such file \(.*list\.txt:1\)"),
         ('wavs/c0.wav|Hello "you".', False, r"not in symbol set english_basic"),
         ("wavs/short.wav|Hello.", False, r"short\.wav: 300 samples, a mel needs at least 513 .*list\.txt:1"),
-        ("mels/a.pt|Hello.", False, r"list\.txt: begins with mels/a\.pt; --load-mel-from-disk is for"),
+        ("mels/a.pt|Hello.", False, r"list\.txt: begins with mels/a\.pt; --load-mel-from-disk is only for"),
         ("wavs/c0.wav|Hello.", True, r"list\.txt: begins with wavs/c0\.wav; --load-mel"),
         ("mels/none.pt|Hello.", True, r"none\.pt: no such file .*run extract_mels\.py first"),
         ("wavs/c0.wav", False, r"list\.txt:1: 1 columns, expected wav\|text"),

@@ -243,7 +243,7 @@ def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(f
     for kind, given in (("cmudict", folder / "cmudict_tiny.txt"), ("heteronyms", folder / "heteronyms.txt")):
         text = TextConfig(speakers=("ann", "bob"), p_arpabet=1.0, **{f"{kind}_path": str(named)})
         older = load_checkpoint(save_voice(tmp_path / "v.pt", text=text)).text
-        message = rf"names the file '.*words\\n\.txt' and does not hold it; give it again by --{kind}-path"
+        message = rf"names the file '.*words\\n\.txt' but does not hold it; give it again with --{kind}-path"
         with pytest.raises(InputError, match=message):
             TextFrontEnd(older).encode("A cat.")
         with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""Options of a WaveGlow training, with the published recipe."""
+"""Options for training WaveGlow, with the published recipe."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from common.options import group, option
 from common.training.options import RunOptions
 from waveglow.config import SIGMA_INFER, ModelConfig
 
-# As NVIDIA's README.md and platform files in float32; with AMP they use batches of 10 and clip gradients to 65504.
+# As in NVIDIA's README.md and platform files for float32; for AMP, they use batches of 10 and clip gradients to 65504.
 RECIPE = RunOptions(
     epochs=1001,
     batch_size=4,
@@ -23,11 +23,11 @@ RECIPE = RunOptions(
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """WaveGlow's own options of training."""
+    """Training options of WaveGlow."""
 
-    # Every published script trains with it; the original's default is 4000.
-    segment_length: int = option(8000, "samples of a training segment", least=1, variable="SEGMENT_LENGTH")
-    sigma: float = option(1.0, "standard deviation of the noise that sound becomes", least=1e-3, most=1e3)
+    # Every published script trains with 8000; the original's default is 4000.
+    segment_length: int = option(8000, "samples per training segment", least=1, variable="SEGMENT_LENGTH")
+    sigma: float = option(1.0, "standard deviation of the noise that audio is mapped to", least=1e-3, most=1e3)
     for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
     architecture: Mapping[str, Any] = group(
         ModelConfig, "architecture of WaveGlow (default: the value shown, or the resumed checkpoint's)", by_name=True
@@ -38,12 +38,12 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """How WaveGlow makes sound."""
+    """Inference options of WaveGlow."""
 
-    wn_channels: int | None = option(None, "channels of its networks; must be those of the checkpoint", least=1)
+    wn_channels: int | None = option(None, "channels of its networks; must match the checkpoint", least=1)
     sigma_infer: float = option(
         SIGMA_INFER,
-        "deviation of the noise",
+        "standard deviation of the noise",
         least=0,
         most=100,
         variable="SIGMA",

@@ -1,4 +1,4 @@
-"""WaveGlow's data: random segments of recordings to train on, the same ones each time to validate on."""
+"""WaveGlow's data: random segments of recordings for training, fixed ones for validation."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ from waveglow.arg_parser import TrainingOptions
 
 @dataclass(frozen=True)
 class WaveGlowBatch(Batch):
-    """Segments of recordings, and in validation the recordings they are from, zero-padded."""
+    """Segments of recordings and, in validation, the recordings they come from, zero-padded."""
 
     audio: Tensor  # (B, segment) float32 in [-1, 1]
     hop_length: int  # samples
@@ -26,17 +26,17 @@ class WaveGlowBatch(Batch):
 
 
 class WaveGlowDataset(RecordingDataset):
-    """Segments of recordings: a random one by ``draw``, always the same, with the recording, by indexing."""
+    """Segments of recordings: ``draw`` returns a random one; indexing, always the same one, with its recording."""
 
     options: TrainingOptions
 
     def __getitem__(self, index: int) -> WaveGlowBatch:
-        """The segment of epoch 0, which is no epoch of training, and the complete recording."""
+        """Return the segment of epoch 0, which isn't a training epoch, and the complete recording."""
         recording = self.load(index, start=0, n_samples=max(self.lengths[index], self.options.segment_length))
         return replace(self.draw(index, epoch=0), n_samples=(len(recording),), recordings=recording[None])
 
     def draw(self, index: int, *, epoch: int) -> WaveGlowBatch:
-        """A segment from a random place."""
+        """Return a segment from a random position."""
         size = self.options.segment_length
         start = self.random_start(index, last=self.lengths[index] - size, epoch=epoch)
         segment = self.load(index, start=start, n_samples=size)

@@ -1,4 +1,4 @@
-"""WaveGlow for exported files, and such a file in place of the network."""
+"""Export WaveGlow, and run an exported file in place of the network."""
 
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ class _InverseFlow(nn.Module):
         self.register_buffer("inverse", convinv.inverted())
 
     def forward(self, z: Tensor, cond: Tensor, padding: Tensor) -> Tensor:
-        """z (B, n_group, G) -> (B, n_group, G) before the flow; the rest is as for `WN`."""
+        """z (B, n_group, G) -> (B, n_group, G) before the flow; the other inputs are those of `WN`."""
         first, second = z[:, self.n_early :].chunk(2, dim=1)
         shift, log_scale = self.wn(first, cond, padding)
         active = torch.cat([first, (second - shift) * torch.exp(-log_scale)], dim=1)
@@ -53,7 +53,7 @@ class ExportableWaveGlow(nn.Module):
 
 
 def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """WaveGlow as one part, whose noise is an input."""
+    """Export WaveGlow as one part, with noise as an input."""
     per_frame = network.hop_length // config.n_group
     inputs: Shapes = {
         "mel": ("batch", config.n_mel_channels, "frames"),
@@ -72,14 +72,14 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
 
 
 class ExportedNetwork(ExportedVocoder):
-    """An exported WaveGlow, which makes the sound that the network does, of the same noise."""
+    """An exported WaveGlow, which makes the same sound as the network from the same noise."""
 
     def __init__(self, *description: Any) -> None:
         super().__init__(*description)
         self.hop_length, self._noise = self.audio.hop_length, SeededNoise(self.config.n_group)
 
-    infer, settings = WaveGlow.infer, WaveGlow.settings  # the first draws noise for `inverse`
+    infer, settings = WaveGlow.infer, WaveGlow.settings  # `infer` draws noise for `inverse`
 
     def inverse(self, mel: Tensor, z: Tensor, lengths: Tensor | None) -> Tensor:
-        """Invert the flows as `WaveGlow.inverse` does."""
+        """Invert the flows, like `WaveGlow.inverse`."""
         return self.run(mel, lengths, noise=z)

@@ -15,7 +15,7 @@ from waveglow.model import FlowOutput
 
 
 class WaveGlowObjective(Objective):
-    """The likelihood of segments of one length, a mean over all elements of z of the global batch, as published."""
+    """The likelihood of segments of one length, averaged over all elements of z in the global batch, as published."""
 
     phases = (Phase("waveglow", trains=("waveglow",)),)
     log_style = LogStyle({}, format="{:>6.3f}", shows_speed=True)
@@ -43,7 +43,7 @@ class WaveGlowObjective(Objective):
                 raise InputError(f"{problem}; resume with a lower --learning-rate, or with --grad-clip-thresh")
 
     def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
-        assert batch.recordings is not None, "those of validation"
+        assert batch.recordings is not None, "validation batches have them"
         extractor = self._mel.to(batch.audio.device)
         examples = []
         for index in example_indices(batch):
@@ -54,7 +54,7 @@ class WaveGlowObjective(Objective):
 
 
 def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
-    """The negative log-likelihood but for a constant, a sum over z (equation 3 of arXiv:1811.00002); scalar."""
+    """Return the negative log-likelihood up to a constant, summed over z (equation 3 of arXiv:1811.00002); scalar."""
     with torch.autocast(out.z.device.type, enabled=False):
         scales = torch.stack([log_s.sum() for log_s in out.log_s]).sum()
         return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()

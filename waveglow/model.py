@@ -24,17 +24,17 @@ class FlowOutput:
     """The flows' output for sound, G = T // n_group positions; all float32."""
 
     z: Tensor  # (B, n_group, G); channels in the order of output
-    log_s: tuple[Tensor, ...]  # of each flow (B, channels / 2, G): logarithms of its scales
-    log_det: tuple[Tensor, ...]  # of each flow, scalar: of its 1x1 convolution, summed over all B x G positions
+    log_s: tuple[Tensor, ...]  # per flow, (B, channels / 2, G): logarithms of its scales
+    log_det: tuple[Tensor, ...]  # per flow, scalar: of its 1x1 convolution, summed over all B x G positions
 
 
 class WN(nn.Module):
-    """The WaveNet-like network of an affine coupling layer: shift and scale of half the channels (section 2.1)."""
+    """The WaveNet-like network of an affine coupling layer: shift and scale for half the channels (section 2.1)."""
 
     in_float32 = ("end",)
 
     def __init__(self, config: ModelConfig, *, n_in: int) -> None:
-        """``n_in`` channels are read, and as many shifted and scaled."""
+        """The network reads ``n_in`` channels to shift and scale the same number."""
         super().__init__()
         self.n_channels = width = config.wn_channels
         n_cond = config.n_mel_channels * config.n_group
@@ -51,7 +51,7 @@ class WN(nn.Module):
             self.res_skip_layers.append(WeightNormConv1d(width, width if is_last else 2 * width, 1))
         self.start = WeightNormConv1d(n_in, width, 1)
         self.end = nn.Conv1d(width, 2 * n_in, 1)
-        # A flow starts as the identity, but for its 1x1 convolution.
+        # A flow starts as the identity, except for its 1x1 convolution.
         for parameter in self.end.parameters():
             nn.init.zeros_(parameter)
 
@@ -72,13 +72,13 @@ class WN(nn.Module):
                 x = x + residual
             total = skip if total is None else total + skip
         assert total is not None  # there is at least one layer
-        with torch.autocast("cuda", enabled=False):  # shifts go into the wave, where 8 bits of bfloat16 are too few
+        with torch.autocast("cuda", enabled=False):  # shifts go into the wave, so bfloat16's 8 bits are too few
             shift, log_scale = self.end(total.float() if total.is_cuda else total).float().chunk(2, dim=1)
         return shift, log_scale
 
 
 class Invertible1x1Conv(nn.Module):
-    """An invertible convolution of size 1 that mixes channels (section 2.2), never in fewer bits than float32 has."""
+    """An invertible 1x1 convolution that mixes channels (section 2.2), always in at least float32."""
 
     in_float32 = ("conv",)
 
@@ -99,17 +99,17 @@ class Invertible1x1Conv(nn.Module):
     def forward(self, z: Tensor, *, inverse: bool = False) -> Tensor:
         """z (B, C, G) -> (B, C, G), or the inverse."""
         matrix = self.matrix if not inverse else self.inverted() if self._inverse is None else self._inverse
-        # On a GPU, float32 may mean TF32, which rounds samples: those of the inverse are heard.
+        # On a GPU, float32 may mean TF32, whose rounding errors would be audible in the inverse's samples.
         dtype = torch.float64 if inverse and z.is_cuda else torch.float32
         with torch.autocast(z.device.type, enabled=False):
             return torch.matmul(matrix.to(dtype), z.to(dtype)).float()
 
     def prepare_for_inference(self) -> None:
-        """Compute the inverse once, for the weights as they are now."""
+        """Compute the inverse once, for the current weights."""
         self._inverse = self.inverted()
 
     def inverted(self) -> Tensor:
-        """The inverse of `matrix`, computed in float64 and rounded once."""
+        """Return the inverse of `matrix`, computed in float64 and rounded once."""
         return torch.linalg.inv(self.matrix.detach().double()).float()
 
 
@@ -117,7 +117,7 @@ class WaveGlow(MelToWave, nn.Module):
     """Sound and mel to noise, for training, and noise and mel to sound (Prenger et al., WaveGlow, 2018)."""
 
     def __init__(self, config: ModelConfig, *, hop_length: int) -> None:
-        """``hop_length`` (samples) is that of the mels; it must be a multiple of ``config.n_group``."""
+        """``hop_length`` (samples) is the mels'; it must be a multiple of ``config.n_group``."""
         super().__init__()
         self.config = config
         self.hop_length = hop_length
@@ -131,7 +131,7 @@ class WaveGlow(MelToWave, nn.Module):
 
     @never_compiled
     def log_determinants(self) -> Tensor:
-        """Logarithms of the 1x1 convolutions' determinants (n_flows,), NaN for one that is not positive."""
+        """Return the log-determinants of the 1x1 convolutions (n_flows,), NaN if a determinant isn't positive."""
         matrices = [cast(Tensor, conv.matrix) for conv in self.convinv]
         with torch.autocast(matrices[0].device.type, enabled=False):
             signs, log_abs = zip(*map(torch.linalg.slogdet, matrices))
@@ -164,7 +164,7 @@ class WaveGlow(MelToWave, nn.Module):
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
-        The noise, of standard deviation ``sigma``, depends on ``seed`` and the position in the utterance only.
+        The noise, of standard deviation ``sigma``, depends only on ``seed`` and the position in the utterance.
         """
         per_frame = self.hop_length // self.config.n_group  # positions
         noise = self._noise(seed, mel.size(2) * per_frame, device=mel.device)
@@ -191,13 +191,13 @@ class WaveGlow(MelToWave, nn.Module):
         return wave.transpose(1, 2).flatten(1)
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        """Standard deviation and seed of the noise; OptionError if --wn-channels differs from the checkpoint."""
+        """Return the noise's standard deviation and seed; OptionError if --wn-channels differs from the checkpoint."""
         if options.wn_channels not in (None, self.config.wn_channels):
             raise OptionError(f"--wn-channels {options.wn_channels}: {where} has {self.config.wn_channels}")
         return VocoderSettings({"sigma": options.sigma_infer, "seed": seed}, silent={"sigma": 0.0})
 
     def prepare_for_inference(self) -> None:
-        """Fold weight norm and invert the 1x1 convolutions; the network cannot be trained afterwards."""
+        """Fold weight norm and invert the 1x1 convolutions; the network can't be trained afterwards."""
         self.eval()
         fold_weight_norm(self)
         for conv in self.convinv:
@@ -206,14 +206,14 @@ class WaveGlow(MelToWave, nn.Module):
 
 
 def grouped(spectrum: Tensor, n_group: int, n_samples: int) -> Tensor:
-    """The first ``n_samples`` of spectrum (B, n_mels, T) in groups -> (B, n_mels * n_group, G)."""
+    """Group the first ``n_samples`` of spectrum (B, n_mels, T) -> (B, n_mels * n_group, G)."""
     return spectrum[:, :, :n_samples].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
 
 
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new network with random weights; raises OptionError where groups of samples do not divide a hop."""
+    """Build a network with random weights; raises OptionError if the group size doesn't divide the hop length."""
     if audio.hop_length % config.n_group:
         raise OptionError(f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length}")
     return {"waveglow": WaveGlow(config, hop_length=audio.hop_length)}

@@ -1,4 +1,4 @@
-"""WaveGlow's published checkpoints: those of training, and those that hold the complete network."""
+"""Read WaveGlow's published checkpoints: training checkpoints, and files with the complete network."""
 
 import re
 from pathlib import Path
@@ -17,17 +17,17 @@ from waveglow.model import UPSAMPLING_FRAMES
 State = dict[str, Tensor]
 _NORMED = re.compile(r"WN\.\d+\.(start|(in|cond|res_skip)_layers\.\d+)\.weight")
 _FUSED = re.compile(r"(WN\.\d+)\.cond_layer\.(.+)")
-# The same tensors again, in the order in which the original's TorchScript wants them.
+# Copies of the same tensors, in the order that the original's TorchScript needs.
 _REPEATED = ("WN_rev.", "convinv_rev.")
-# No file records them; all are as the recipe has them unless its options said otherwise.
+# No file records them; they are the recipe's, unless its options were changed.
 _UNRECORDED = ("sampling_rate", "filter_length", "win_length", "mel_fmin", "mel_fmax")
 
 
 def read_published(given: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
-    """Layout of the original's train.py: config, state_dict, optimizer, epoch, scaler; None for any other.
+    """Read the layout of the original's train.py: config, state_dict, optimizer, epoch, scaler; None for any other.
 
-    Where the file holds a network alone, for inference, the configuration comes from the weights' shapes, the
-    conditioning of all layers may be one convolution, weight norm may be folded, and numbers may be float16.
+    If the file holds only a network for inference, the configuration comes from the weights' shapes; the conditioning
+    of all layers may be one convolution, weight norm may be folded, and weights may be float16.
     """
     if "convinv.0.conv.weight" not in given:
         return None
@@ -49,7 +49,7 @@ def read_published(given: State, payload: dict[str, Any], *, path: Path, trainin
 
 
 def _config(values: dict[str, Any]) -> dict[str, Any]:
-    """Our fields of the original's constructor arguments."""
+    """Convert the original's constructor arguments to our fields."""
     own = {name: value for name, value in values.items() if name != "WN_config"}
     return own | {f"wn_{name.removeprefix('n_')}": value for name, value in values["WN_config"].items()}
 
@@ -73,7 +73,7 @@ def _config_of_weights(state: State) -> dict[str, Any]:
 
 
 def _with_separate_conditioning(state: State) -> State:
-    """Later versions compute the conditioning of a network's layers at once: the layers' rows one after another."""
+    """Split conditioning that later versions compute for all layers of a network at once, with concatenated rows."""
     separate = {}
     for key, value in state.items():
         found = _FUSED.fullmatch(key)

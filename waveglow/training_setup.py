@@ -1,4 +1,4 @@
-"""What WaveGlow's options mean for a training: mels, segments and architecture."""
+"""Set up WaveGlow training: mels, segments and architecture."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from waveglow.config import ModelConfig
 
 
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
-    """The training run that the options describe; the mels are those of --for-voice or of the corpus."""
+    """Set up the training run that the options describe, with the mels of --for-voice or the corpus."""
     audio = request.mels(for_voice=options.for_voice)
     shortest = MelExtractor(audio).min_samples
     if options.segment_length < shortest:
@@ -25,5 +25,5 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
 ) -> ModelConfig:
-    """The architecture that the options describe, which change ``base``, that of the checkpoint to resume from."""
+    """Return the default architecture, or the resumed checkpoint's ``base``, changed by the options."""
     return replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)

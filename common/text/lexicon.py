@@ -1,4 +1,4 @@
-"""A user lexicon: words and their phones, which replace the words before anything else reads them."""
+"""A user lexicon: words and the phones that replace them before anything else reads the text."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ from common.text.phone_alphabets import ALPHABETS, alphabet_of, phones_for_voice
 from common.text.words import PUNCTUATION
 
 _TOKEN = re.compile(r"\{[^}]*\}|[^\s{]+")
-_WORD = re.compile(r"[\w.'&+@#$%]+")  # of "US-based" and "US,UK": "3.5" and "R&D" are one word
+_WORD = re.compile(r"[\w.'&+@#$%]+")  # two words in "US-based" and "US,UK"; one in "3.5" and "R&D"
 _APOSTROPHES = str.maketrans("’ʼ＇", "'''")
 _COMMENT = re.compile(r"\s#")
 _EXPECTED = "expected lines such as 'NVIDIA<tab>EH0 N V IH1 D IY0 AH0' or 'NVIDIA<tab>ɛnˈvɪdiə'"
@@ -21,7 +21,7 @@ _EXPECTED = "expected lines such as 'NVIDIA<tab>EH0 N V IH1 D IY0 AH0' or 'NVIDI
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Words (in lower case, but for "US", "iPad") and their phones as symbols: ``{"nvidia": ("EH0", "N")}``."""
+    """Words (in lower case, except "US", "iPad") and their phones as symbols: ``{"nvidia": ("EH0", "N")}``."""
 
     entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -34,10 +34,10 @@ class Lexicon:
         if token[0] == "{":
             return token
         said = self._in_braces(token) or _WORD.sub(lambda word: self._in_braces(word[0]) or word[0], token)
-        return re.sub(r"(?<=.)\{", " {", said)  # published cleaners find braces between spaces alone
+        return re.sub(r"(?<=.)\{", " {", said)  # published cleaners find braces only between spaces
 
     def _in_braces(self, token: str) -> str | None:
-        """The token with its word as phones, or None; the period of "approx." belongs to a word that is listed so."""
+        """Return the token with its word as phones, or None; if "approx." is listed, its period belongs to the word."""
         core = token.strip(PUNCTUATION)
         before, after = token.split(core, 1) if core else ("", "")
         for word in (core + ".", core) if after[:1] == "." else (core,):
@@ -46,13 +46,13 @@ class Lexicon:
         return None
 
     def phones_of(self, word: str) -> tuple[str, ...] | None:
-        """The phones of a word, or None."""
+        """Return the phones of a word, or None."""
         word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
         return self.entries.get(word) or self.entries.get(word.lower())
 
 
 def _is_cased(word: str) -> bool:
-    """Whether a word has capitals other than its first letter, so that they tell it from another: "US", "us"."""
+    """Whether a word has capitals after its first letter, which distinguish it from another: "US", "us"."""
     return word[1:] != word[1:].lower()
 
 
@@ -62,7 +62,7 @@ def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
     Phones are IPA, or ARPAbet if all are capitals, unless the third column names the alphabet.
     """
     if config.input_type != "char" and config.g2p is None:
-        raise InputError(f"{path}: the voice reads phones alone, so there are no words to look up; add --g2p espeak")
+        raise InputError(f"{path}: the voice reads only phones, so there are no words to look up; add --g2p espeak")
     entries: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(read_text(path, kind="lexicon").split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -70,14 +70,14 @@ def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
         where = f"{path}:{number}"
         word, phones = _entry(line, config, where=where)
         if entries.setdefault(word, phones) != phones:
-            raise InputError(f"{where}: {shown(word)} has other phones than in a line before; keep one of them")
+            raise InputError(f"{where}: {shown(word)} has different phones in an earlier line; keep one")
     if not entries:
         raise InputError(f"{path}: holds no words; {_EXPECTED}")
     return Lexicon(entries)
 
 
 def _entry(line: str, config: TextConfig, *, where: str) -> tuple[str, tuple[str, ...]]:
-    """The word of a line as it is compared, and its phones as symbols of the voice."""
+    """Return a line's word as it is compared, and its phones as symbols of the voice."""
     written, *columns = [cell.strip() for cell in _COMMENT.split(line, maxsplit=1)[0].rstrip().split("\t")]
     word = unicodedata.normalize("NFC", written).translate(_APOSTROPHES)
     core = word.strip(PUNCTUATION) + "." * word.endswith(".")

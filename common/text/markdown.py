@@ -1,4 +1,4 @@
-"""Plain text as people paste it: Markdown, HTML, formulas and wrapped lines become spans, pauses and sentences."""
+"""Convert pasted text to spans, pauses and sentences: Markdown, HTML, formulas and wrapped lines."""
 
 import html
 import re
@@ -14,11 +14,11 @@ from common.text.symbols import ARPABET
 from common.text.tables import compiled, word_set
 
 _LONGEST_PAUSE = 10.0  # s
-_FULL = 0.8  # of the widest line: where the next word would have fit into less, the line break is intended
+_FULL = 0.8  # of the widest line: if the next word would have fit within it, the line break is intended
 
 _PAUSE = re.compile(r"(?i)\[(?:pause|silence|break)(?:\s*[:=]?\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|sec|seconds?)?)?\]")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]*);")
-_MOST_ESCAPED = 3  # times that text is escaped
+_MOST_ESCAPED = 3  # times that text may be escaped
 _BRACES = re.compile(r"([$#%]?\{[^{}]*\})")
 _HYPHEN = re.compile(r"([^\W\d_]{2,})[-\u00ad\u2010][ \t]*\n[ \t]*([^\W\d_])")
 _HYPHENATED = word_set("hyphenated")
@@ -30,7 +30,7 @@ _ITEM = re.compile(
     r"\s*(?:(?:[-*+–—](?!\s+[0-9])|[•◦▪‣●→➜➤▶►✓✔✗✘☐☑☒]|\[[ xX]\]|-(?=\s+[0-9].*[^\W\d_])|\(?([0-9]{1,3})[.)])\s+"
     r"|(?=\(?[A-Za-z]\)\s|(?:[a-h]|[ivx]+)\.\s))(?:\[[ xX]\]\s+)?(?=\S)"
 )
-_NUMBERED = re.compile(r"\s*(?:[\w(]|-\s+[0-9])")  # and alone it is a sentence: "(3) as above", "- 5 degrees"
+_NUMBERED = re.compile(r"\s*(?:[\w(]|-\s+[0-9])")  # alone, such an item is a sentence: "(3) as above", "- 5 degrees"
 _RULE = re.compile(r"\s*(?:[-*_=~]\s*){3,}|(?=.*--|\s*\|)[|:\s-]*")
 _REFERENCE = re.compile(r"\s{0,3}\[[^\]^]+\]:\s+\S+(?:\s+[\"'(].*)?")
 _ROW = re.compile(r"\s*\|(.*?)\|\s*|(?=.*\s\|\s)(.*)")
@@ -43,9 +43,9 @@ _read_inline, _read_tags = rules("markdown"), rules("html")
 
 
 def read_text(text: str, *, where: str = "", language: str = "en", markdown: bool = True) -> list[Item]:
-    """Return what a text says, in order: SSML as `read_markup` reads it, other text without HTML and Markdown signs.
+    """Return a text's items in order: SSML as `read_markup` reads it, other text without HTML and Markdown signs.
 
-    ``[pause:1s]`` is silence, and LaTeX formulas are read in English. Raises InputError as `read_markup`.
+    ``[pause:1s]`` is silence, and LaTeX formulas are read in English. Raises InputError like `read_markup`.
     """
     if has_markup(text):
         try:
@@ -66,12 +66,12 @@ def read_text(text: str, *, where: str = "", language: str = "en", markdown: boo
 
 
 def plain_text(text: str) -> str:
-    """The words that a text says, as they are written."""
+    """Return the words that a text says, as written."""
     return " ".join(item.source or item.text for item in read_text(text) if isinstance(item, Span))
 
 
 def _read_html(text: str) -> str:
-    """The text without tags of HTML and entities."""
+    """Remove HTML tags, and decode entities."""
     for _ in range(_MOST_ESCAPED):
         before, text = text, _ENTITY.sub(lambda match: html.unescape(match[0]), _read_tags(text))
         if text == before:
@@ -80,10 +80,10 @@ def _read_html(text: str) -> str:
 
 
 def _read_braces(text: str) -> str:
-    """The text with curly braces around phones alone."""
+    """Keep curly braces only around phones."""
     if "{" not in text and "}" not in text:
         return text
-    parts = _BRACES.split(text)  # odd ones stand in braces
+    parts = _BRACES.split(text)  # odd ones are in braces
     for index, part in enumerate(parts):
         if index % 2 and _are_phones(part[1:-1].split()):
             continue
@@ -93,7 +93,7 @@ def _read_braces(text: str) -> str:
 
 
 def _are_phones(words: list[str]) -> bool:
-    """Whether words in braces cannot be anything else: ARPAbet, or IPA with a letter that spelling lacks."""
+    """Whether words in braces can only be phones: ARPAbet, or IPA with a letter that spelling lacks."""
     text = "".join(words)
     if words and all(word in ARPABET for word in words):
         return len(words) > 1 or text[-1].isdigit()
@@ -102,14 +102,14 @@ def _are_phones(words: list[str]) -> bool:
 
 
 def _unwrapped(match: re.Match) -> str:
-    """A word that is divided at the end of a line."""
+    """Join a word that is divided at the end of a line."""
     hyphen = "" if match[2].islower() and match[1].lower() not in _HYPHENATED else "-"
     return match[1] + hyphen + match[2]
 
 
 def _blocks(text: str) -> Iterator[Item]:
-    """Headings, items, rows and paragraphs, each with the boundary after it."""
-    lines: list[str] = []  # of the block that is being read
+    """Yield headings, items, rows and paragraphs, each followed by its boundary."""
+    lines: list[str] = []  # of the current block
     is_item = is_code = False
     is_lone = "\n" not in text.strip()
 
@@ -150,7 +150,7 @@ def _blocks(text: str) -> Iterator[Item]:
 
 
 def _joined(lines: list[str]) -> str:
-    """The lines of a block as one, with a comma where a line ends on purpose."""
+    """Join the lines of a block, with a comma where a line ends on purpose."""
     widest = max(map(len, lines), default=0)
     said = "".join(lines[:1]).strip().lstrip(", ")
     for before, line in pairwise(lines):
@@ -162,7 +162,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _with_pauses(span: Span) -> Iterator[Item]:
-    """The text and the pauses in it."""
+    """Yield the text and the pauses in it."""
     done = 0
     for match in _PAUSE.finditer(span.text):
         yield Span(span.text[done : match.start()].strip())

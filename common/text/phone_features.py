@@ -1,6 +1,6 @@
-"""Phones as vectors of phonological features, by a table such as panphon's ``ipa_all.csv`` (Mortensen et al. 2016).
+"""Phones as vectors of phonological features, from a table such as panphon's ``ipa_all.csv`` (Mortensen et al. 2016).
 
-It is CSV, or has tabs: a header, then a row for each phone, of +, - and 0, or of numbers.
+It is comma- or tab-separated: a header, then a row for each phone, with +, - and 0, or with numbers.
 """
 
 import csv
@@ -13,27 +13,27 @@ from common.errors import InputError, shown
 from common.files import read_text
 from common.text.symbols import FEATURE_TABLE, PADDING, SILENCES, SymbolTable, canonical_phone
 
-SILENCE = "sil"  # the feature of silences, which follows the others as published unless the table has it
+SILENCE = "sil"  # the feature of silences; appended, as published, unless the table has it
 _SIGNS = {"+": 1.0, "-": -1.0}
 _EXPECTED = "expected a header such as symbol,syl,son and a row for each phone such as k,-,- or k,-1,-1"
 
 
 @dataclass(frozen=True)
 class PhoneFeatures:
-    """A table of phones: their ids as any symbol set's, and the vectors that a network reads."""
+    """A table of phones: their ids, as in any symbol set, and the vectors that a network reads."""
 
     names: tuple[str, ...]  # of the features
     table: SymbolTable
-    vectors: tuple[tuple[float, ...], ...]  # of each symbol in the table; of padding zeros
+    vectors: tuple[tuple[float, ...], ...]  # for each symbol in the table; zeros for padding
 
 
 def read_phone_features(path: Path) -> tuple[str, ...]:
-    """The table of a file as TextConfig.phone_features holds it, lines with tabs; raises InputError."""
+    """Read a table as lines with tabs, as in TextConfig.phone_features; raises InputError."""
     text = read_text(path)
     rows = csv.reader(text.splitlines(), delimiter="\t" if "\t" in text.partition("\n")[0] else ",")
     header = [cell.strip() for cell in next(rows, [])]
     if len(header) < 2 or len(set(header)) < len(header):
-        raise InputError(f"{path}:1: no different names of features in the header; {_EXPECTED}")
+        raise InputError(f"{path}:1: no distinct feature names in the header; {_EXPECTED}")
     found: dict[str, list[str]] = {}
     for number, row in enumerate(rows, 2):
         try:
@@ -42,10 +42,10 @@ def read_phone_features(path: Path) -> tuple[str, ...]:
         except ValueError as error:
             raise InputError(f"{path}:{number}: {shown(','.join(row))}: expected +, -, 0 or a number") from error
         if row and (len(row) != len(header) or phone.split() != [phone]):
-            what = f"{len(row)} columns of {shown(phone)}, the header has {len(header)}"
+            what = f"{len(row)} columns for {shown(phone)}, the header has {len(header)}"
             raise InputError(f"{path}:{number}: {what}; {_EXPECTED}")
         if row and found.setdefault(phone, numbers) != numbers:
-            raise InputError(f"{path}:{number}: {shown(phone)} has other features in a line before; keep one of them")
+            raise InputError(f"{path}:{number}: {shown(phone)} has different features in an earlier line; keep one")
     if not found:
         raise InputError(f"{path}: lists no phone; {_EXPECTED}")
     return tuple("\t".join(row) for row in (["", *header[1:]], *([phone, *values] for phone, values in found.items())))
@@ -53,7 +53,7 @@ def read_phone_features(path: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def phone_features(lines: Sequence[str]) -> PhoneFeatures:
-    """The table of a TextConfig, with the silences that it does not list."""
+    """Parse a TextConfig's table, and add the silences that it doesn't list."""
     header, *rows = (line.split("\t") for line in lines)
     names, known = header[1:], {phone: tuple(map(float, values)) for phone, *values in rows}
     if SILENCE not in names:

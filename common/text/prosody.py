@@ -1,4 +1,4 @@
-"""How a span is said, and the values of SSML's <prosody>, <emphasis> and <break>; ValueError for others."""
+"""Speaking styles, and parsing of SSML's <prosody>, <emphasis> and <break>, which raises ValueError."""
 
 import re
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class Style:
-    """How a span is said: factors of nested elements are multiplied, shifts are added, absolute values replace."""
+    """How to speak a span: factors of nested elements multiply, shifts add up, absolute values replace each other."""
 
     rate: float = 1.0  # 2.0 is twice as fast
     pitch: float = 1.0  # factor of the pitch in Hz
     pitch_shift: float = 0.0  # Hz, added after the factor
-    pitch_hz: float | None = None  # mean pitch in Hz that is asked for; pitch and pitch_shift apply to it
+    pitch_hz: float | None = None  # requested mean pitch in Hz; pitch and pitch_shift apply to it
     pitch_range: float = 1.0  # factor of the pitch's distance from its mean
     volume: float = 1.0  # factor of the amplitude; 0 is silent
-    speaker: str | None = None  # None: as the call says
+    speaker: str | None = None  # None: the caller's
 
 
 NEUTRAL = Style()
@@ -34,7 +34,7 @@ EMPHASES = {
     "none": NEUTRAL,
     "reduced": Style(rate=1.1, pitch=0.97, pitch_range=0.8, volume=0.85),
 }
-# What all elements around a text may come to, and what may be asked for in other ways.
+# Limits for all elements around a text together, and for values requested in other ways.
 LIMITS = {
     "rate": (0.1, 10.0),
     "pitch": (0.25, 4.0),
@@ -46,13 +46,13 @@ LIMITS = {
 
 
 class _Attribute(NamedTuple):
-    """An attribute of <prosody>: the field of the style that it changes, and what may be written."""
+    """An attribute of <prosody>: the style field that it changes, and the allowed values."""
 
     field: str
     keywords: Mapping[str, float]
     units: tuple[str, ...]  # "": a number without one
     examples: str
-    absolute: tuple[str, ...] = ()  # further fields that "default" takes back
+    absolute: tuple[str, ...] = ()  # further fields that "default" resets
 
 
 PROSODY = {
@@ -69,7 +69,7 @@ _AMOUNT = re.compile(
 
 
 def combined(outer: Style, inner: Style) -> Style:
-    """The style of what is said in ``inner`` within ``outer``, which nests as SSML's elements do."""
+    """Combine the style ``inner`` with the style ``outer`` around it, as for nested elements of SSML."""
     return Style(
         rate=outer.rate * inner.rate,
         pitch=outer.pitch * inner.pitch,
@@ -82,7 +82,7 @@ def combined(outer: Style, inner: Style) -> Style:
 
 
 def emphasized(style: Style, attributes: Mapping[str, str]) -> Style:
-    """The style within an <emphasis>, of that around it."""
+    """Return the style within an <emphasis>, given the style around it."""
     level = attributes.get("level", "moderate").strip()
     tag = f"<emphasis level={level!r}>"
     if level not in EMPHASES:
@@ -91,7 +91,7 @@ def emphasized(style: Style, attributes: Mapping[str, str]) -> Style:
 
 
 def with_prosody(style: Style, attributes: Mapping[str, str]) -> Style:
-    """The style within a <prosody>, of that around it."""
+    """Return the style within a <prosody>, given the style around it."""
     if not attributes:
         raise ValueError(f"<prosody>: expected one of {', '.join(PROSODY)}, got no attribute")
     for name, value in attributes.items():
@@ -101,7 +101,7 @@ def with_prosody(style: Style, attributes: Mapping[str, str]) -> Style:
 
 
 def pause_seconds(attributes: Mapping[str, str]) -> float:
-    """Seconds of a <break>: its time, else its strength's."""
+    """Return the seconds of a <break>: its time, else the default of its strength."""
     strength = attributes.get("strength", "medium").strip()
     if strength not in PAUSES:
         expected = f"expected one of {', '.join(PAUSES)}"

@@ -1,4 +1,4 @@
-"""Long texts as utterances, in time proportional to their lengths, and the silence that punctuation asks for."""
+"""Split long texts into utterances, in linear time, and choose the silence for their punctuation."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -19,14 +19,14 @@ PARAGRAPH = 0.7
 SEMICOLON = 0.25  # and colons and dashes, where a long sentence is cut
 COMMA = 0.15  # the same
 SPACE = 0.05  # where a long sentence without punctuation is cut
-_PAUSES = (SPACE, SPACE, COMMA, SEMICOLON)  # by the strength of a cut, from 1
+_PAUSES = (SPACE, SPACE, COMMA, SEMICOLON)  # by the strength of a cut, starting from 1
 _AT_CONJUNCTION = 2  # strength
-EARLY = (25, 60)  # characters of a first clause, of which 60 are spoken in 3 s
+EARLY = (25, 60)  # fewest and most characters of a first clause; 60 take 3 s to speak
 _BOUNDARIES = {"sentence": SENTENCE, "paragraph": PARAGRAPH}
 
 _BRACES = re.compile(r"\{[^{}]*\}")
 _SPOKEN = re.compile(rf"[^\W_]|[{ATOM}&%@$£€¥+°]")
-_FULL_WIDTH = "。！？｡"  # after which no space stands
+_FULL_WIDTH = "。！？｡"  # not followed by a space
 _STOPS = f".!?…{_FULL_WIDTH}।॥؟۔"
 _STOP_OR_SPACES = re.compile(rf"([{_STOPS}]+)|\s{{2,}}")
 _CLOSERS = re.compile(r"[\"'”’»)\]」』）]*")
@@ -36,7 +36,7 @@ _QUOTES = "\"'”’»"
 _OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
 _NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
 
-# German dates and the like, whose names English lacks, or after an article: "3. Mai", "am 1. April".
+# German dates and similar ordinals, before words that English lacks or after an article: "3. Mai", "am 1. April".
 _GERMAN_ORDINAL = re.compile(
     r"\b[0-9]{1,2}\.\s(?:Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Jahrhundert)"
     r"|\b(?:[Aa]m|[Vv]om|[Dd]e[mnrs]|[Bb]is)\s[0-9]{1,2}\.\s(?:April|August|September|November|Klasse|Stock|Platz|Tag)"
@@ -49,7 +49,7 @@ _TITLES = {*word_table("titles"), *word_table("dotted_titles"), *word_table("low
 _LABELS = frozenset(word_table("labels"))
 _NUMERAL = re.compile(r"[IVXLC]+\b")
 _YEAR = re.compile(r"(?:c\. )?[12][0-9]{3}\b")
-_CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("days"))} - {"Sat", "Sun"}  # words too
+_CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("days"))} - {"Sat", "Sun"}  # also words
 _ABBREVIATIONS = {*word_table("abbreviations"), "al", "ft", "st"}
 _CONJUNCTIONS = word_set("conjunctions")
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
@@ -59,10 +59,10 @@ _DIGITS = frozenset("#0123456789")
 
 @dataclass(frozen=True)
 class TextUtterance:
-    """What is spoken at once; without spans it is silence alone, that of a <break> with which a text begins."""
+    """Text that is spoken at once; without spans, it is only silence, from a <break> at the beginning of a text."""
 
     spans: tuple[Span, ...]
-    pause: float  # s of silence after it; of the last one only an explicit <break>
+    pause: float  # s of silence after it; after the last one, only an explicit <break>
 
     @property
     def is_plain(self) -> bool:
@@ -71,7 +71,7 @@ class TextUtterance:
 
 
 def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX_CHARACTERS) -> list[TextUtterance]:
-    """Return every sentence, or sentences together up to ``longest`` characters; only white space is lost.
+    """Return sentences, or groups of sentences up to ``longest`` characters; only white space is lost.
 
     A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than ``most``
     characters is cut at clauses, else before conjunctions, else at spaces.
@@ -83,7 +83,7 @@ def split_utterances(items: Sequence[Item], *, longest: int = 0, most: int = MAX
 
 
 def cut_early(utterance: TextUtterance) -> list[TextUtterance]:
-    """Cut off a plain utterance's first clause of ``EARLY`` characters, if any, so that its sound begins soon."""
+    """Split off a plain utterance's first clause of ``EARLY`` characters, if any, so that playback begins sooner."""
     span, text = utterance.spans[0], utterance.spans[0].text
     cuts = [(_strength(text, place), -place) for place in range(EARLY[0], min(EARLY[1], len(text) - 1) + 1)]
     strength, place = max(cuts, default=(0, 0))
@@ -100,11 +100,11 @@ class _Draft:
 
     spans: list[Span]
     pause: float
-    explicit: bool = False  # whether a <break> says how long the pause is
+    explicit: bool = False  # whether a <break> sets the pause
 
 
 class _Splitter:
-    """Collects the spans of a block, which nothing but punctuation separates, and splits it at its end."""
+    """Collects the spans of a block, which only punctuation separates, and splits the block at its end."""
 
     def __init__(self, longest: int, most: int) -> None:
         self._longest, self._most = longest, most
@@ -117,7 +117,7 @@ class _Splitter:
         self._spoken = False
 
     def add(self, item: Item) -> None:
-        """The next item of a text."""
+        """Add the next item of a text."""
         if isinstance(item, Span):
             self._add_span(item)
         elif isinstance(item, Boundary):
@@ -129,7 +129,7 @@ class _Splitter:
             self._rest(item)
 
     def finish(self) -> list[TextUtterance]:
-        """The utterances of all that was added."""
+        """Return the utterances of all items that were added."""
         self._end_block(last=True)
         if self._drafts:
             self._drafts[-1].pause *= self._drafts[-1].explicit
@@ -150,7 +150,7 @@ class _Splitter:
         self._spoken = self._spoken or spoken
 
     def _rest(self, pause: Pause) -> None:
-        """Silence after the last utterance, or before the first."""
+        """Add silence after the last utterance, or before the first."""
         if not self._drafts:
             self._drafts.append(_Draft([], 0.0, explicit=True))
         last = self._drafts[-1]
@@ -158,7 +158,7 @@ class _Splitter:
         last.explicit = True
 
     def _end_block(self, *, last: bool = False) -> None:
-        """Split the block; one with nothing to say goes to the utterance before it, else it waits for the next."""
+        """Split the block; one with nothing to say joins the previous utterance or, without one, waits for the next."""
         before = self._before
         if self._spoken or (last and before is None and any(span.text.strip() for span in self._spans)):
             self._split()
@@ -192,7 +192,7 @@ class _Piece:
 
 
 def _part(spans: Sequence[Span], starts: Sequence[int], piece: _Piece) -> list[Span]:
-    """The spans of a piece, cut where it begins and ends."""
+    """Return the spans of a piece, cut at its start and end."""
     part = []
     for index in range(bisect_right(starts, piece.start) - 1, bisect_left(starts, piece.end)):
         span, start = spans[index], starts[index]
@@ -202,7 +202,7 @@ def _part(spans: Sequence[Span], starts: Sequence[int], piece: _Piece) -> list[S
 
 
 def _together(pieces: Iterator[_Piece], longest: int) -> Iterator[_Piece]:
-    """Pieces that follow each other in a paragraph as one, up to ``longest`` characters."""
+    """Join consecutive pieces of a paragraph, up to ``longest`` characters."""
     held: _Piece | None = None
     for piece in pieces:
         if held and not held.ends_paragraph and piece.end - held.start <= longest:
@@ -216,7 +216,7 @@ def _together(pieces: Iterator[_Piece], longest: int) -> Iterator[_Piece]:
 
 
 def _pieces(text: str, most: int) -> Iterator[_Piece]:
-    """Sentences, of which those with nothing to say are put to the one before, or the first ones to the next."""
+    """Yield sentences; those with nothing to say join the previous one or, at the beginning, the next one."""
     held: _Piece | None = None
     held_says = False
     for piece in _sentences(text):
@@ -242,7 +242,7 @@ def _sentences(text: str) -> Iterator[_Piece]:
                 yield _Piece(start, match.start(), PARAGRAPH, ends_paragraph=True)
                 start = match.end()
             continue
-        end = _CLOSERS.match(text, match.end()).end()  # type: ignore[union-attr]  # it matches nothing, too
+        end = _CLOSERS.match(text, match.end()).end()  # type: ignore[union-attr]  # always matches
         following = _skip_spaces(text, end)
         if following == len(text):
             break
@@ -272,13 +272,13 @@ def _pause(stop: str) -> float:
 
 
 def _ends_sentence(text: str, match: re.Match, *, start: int, end: int, following: int) -> bool:
-    """Whether a sentence from ``start`` ends with a stop and its quotes up to ``end``, before the next characters."""
+    """Whether a sentence from ``start`` ends with a stop and quotes up to ``end``; ``following`` is the next word."""
     stop = match[1]
     if following == end:  # no space
         return stop[-1] in _FULL_WIDTH
-    following = _OPENERS.match(text, following).end()  # type: ignore[union-attr]  # it matches nothing, too
+    following = _OPENERS.match(text, following).end()  # type: ignore[union-attr]  # always matches
     if following == len(text) or text[following] in _STOPS or (stop == "!" and text[following] in "=*/+"):
-        return False  # of several stops the last one ends it: ". . ."; "5! = 120"
+        return False  # the last of several stops ends it: ". . ."; "5! = 120"
     if text[following].islower() and (end > match.end() or set(stop) <= {".", "…"}):
         return False  # '"Stop!" he said', "approx. five"
     if stop != ".":
@@ -291,7 +291,7 @@ def _ends_sentence(text: str, match: re.Match, *, start: int, end: int, followin
 
 
 def _is_abbreviation(text: str, stop: int, following: int) -> bool:
-    """Whether the word before a full stop is an abbreviation that does not end the sentence too."""
+    """Whether the word before a full stop is an abbreviation that doesn't also end the sentence."""
     found = _WORD.search(text[max(stop - _LONGEST_WORD, 0) : stop])
     if not found:
         return False
@@ -302,14 +302,14 @@ def _is_abbreviation(text: str, stop: int, following: int) -> bool:
         return True  # "No. 5", "Vol. II", but not "No. I will not."
     if word in ("b", "d") and _YEAR.match(text, following):
         return True
-    # "21 C." ends one, "12 N. Elm St." does not.
+    # "21 C." ends a sentence, "12 N. Elm St." doesn't.
     initial = len(word) == 1 and word.isupper() and (word in "NSEW" or not (stop > 2 and text[stop - 3].isdigit()))
     known = initial or "." in word or word in _CALENDAR or lower in _ABBREVIATIONS
     return known and not _STARTER.match(text, following)
 
 
 def _cut(text: str, piece: _Piece, most: int) -> Iterator[_Piece]:
-    """A piece that is too long in parts of about the same length, if possible none of them with nothing to say."""
+    """Cut a piece that is too long into parts of similar length, if possible without any that has nothing to say."""
     start, last = piece.start, piece.end - 1
     while last > start and not _SPOKEN.match(text, last):
         last -= 1
@@ -324,7 +324,7 @@ def _cut(text: str, piece: _Piece, most: int) -> Iterator[_Piece]:
 
 
 def _best_cut(text: str, start: int, limit: int, *, left: int, most: int) -> tuple[int, float]:
-    """Where to cut after ``start``, at the strongest mark near the middle, a third, ... of what is left; the pause."""
+    """Return where to cut after ``start`` (at the strongest mark near 1/2, 1/3, ... of what is left) and the pause."""
     length = -(-left // -(-left // most))
     best = (0, 0, 0)
     for place in range(start + 1, limit + 1):
@@ -335,7 +335,7 @@ def _best_cut(text: str, start: int, limit: int, *, left: int, most: int) -> tup
     if best[0]:
         return best[2], _PAUSES[best[0] - 1]
     end = start + length
-    if text[end - 1] == text[end] == ATOM:  # what is not cut: before it, or where it begins here, after it
+    if text[end - 1] == text[end] == ATOM:  # atoms aren't cut: cut before it, or after it if it begins here
         inside = length - len(text[start:end].rstrip(ATOM))
         end = end - inside if inside < length else end + len(text[end:]) - len(text[end:].lstrip(ATOM))
     return end, 0.0

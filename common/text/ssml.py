@@ -1,4 +1,4 @@
-"""SSML: a text with markup becomes spans with the style in which each is said, pauses and boundaries."""
+"""Convert SSML to spans, each with its speaking style, pauses and boundaries."""
 
 import re
 from collections.abc import Callable
@@ -11,33 +11,33 @@ from common.text.normalization.numbers import digits
 from common.text.prosody import NEUTRAL, Style, emphasized, pause_seconds, with_prosody
 from common.text.tables import word_table
 
-ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> says
+ATOM = "\ue000"  # placeholder for text that is never cut: phones in curly braces, the alias of a <sub>
 
 
 @dataclass(frozen=True)
 class Span:
-    """Text in one style, with the spaces to the next span."""
+    """Text in one style, with the spaces before the next span."""
 
-    text: str  # of a <sub> its alias
+    text: str  # for a <sub>, its alias
     style: Style = NEUTRAL
-    source: str | None = None  # what was written, where that differs from the text
+    source: str | None = None  # what was written, if it differs from the text
     alphabet: str | None = None  # "ipa" or "arpabet": the text is phones in it
 
     @property
     def is_plain(self) -> bool:
-        """Whether the text is what was written, which may be cut at sentences."""
+        """Whether the text is what was written, and may be cut into sentences."""
         return self.source is None and self.alphabet is None
 
     @property
     def masked(self) -> str:
-        """The text, or `ATOM` in place of every character of one that is not cut, but of spaces at its ends."""
+        """The text; if it must not be cut, with `ATOM` in place of every character except spaces at its ends."""
         text = self.text.strip()
         return self.text if self.is_plain or not text else self.text.replace(text, ATOM * len(text))
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Silence of a <break>."""
+    """Silence from a <break>."""
 
     seconds: float
 
@@ -51,39 +51,39 @@ class Boundary:
 
 Item = Span | Pause | Boundary
 
-MAX_SILENCE = 600.0  # s of all breaks
+MAX_SILENCE = 600.0  # s of all breaks together
 
 _ATTRIBUTES = {name: tuple(words.strip("-").split()) for name, words in word_table("ssml_attributes").items()}
 _REQUIRED = ("lang", "voice", "mark", "sub", "say-as", "phoneme")  # must have the first of their attributes
-_STYLES: dict[str, Callable[[Style, dict[str, str]], Style]] = {  # of that around them and their attributes
+_STYLES: dict[str, Callable[[Style, dict[str, str]], Style]] = {  # from the style around them and their attributes
     "emphasis": emphasized,
     "prosody": with_prosody,
     "voice": lambda style, attributes: replace(style, speaker=attributes["name"].strip()),
 }
-_REPLACED = ("sub", "say-as", "phoneme")  # what is written in them is not what is said
+_REPLACED = ("sub", "say-as", "phoneme")  # their content isn't spoken as it is written
 _NAMES = "|".join(sorted((name for name in _ATTRIBUTES if len(name) > 1), key=len, reverse=True))
-# After a name of one letter stands ">" or an attribute: "x <p and q> y" is text.
+# A one-letter name must be followed by ">" or an attribute: "x <p and q> y" is text.
 _TAG = re.compile(rf"</?(?:{_NAMES})(?=[\s/>]|\Z)|</?[ps](?:\s*/?>|\s+[\w:.-]+\s*=)")
 _OWN_TAG = re.compile(rf"</?(?!(?:sub|mark)\b)(?:{_NAMES})(?=[\s/>]|\Z)")
 _DECLARATION = re.compile(r"\ufeff?\s*(?:<\?xml\s[^<>?]*\?>)?")
 _SPACES = re.compile(r"\s+")
 _PARAGRAPH = "\n\n"
-_SAME_LANGUAGE = {"zh": "cmn", "no": "nb"}  # after SSML's code, eSpeak NG's
+_SAME_LANGUAGE = {"zh": "cmn", "no": "nb"}  # SSML's codes and eSpeak NG's
 _ALPHABETS = {"ipa": "ipa", "arpabet": "arpabet", "x-arpabet": "arpabet"}
 
 
 def has_markup(text: str) -> bool:
-    """Whether a tag of an SSML element stands in the text; "a < b", "AT&T" and tags of HTML are none."""
+    """Whether the text contains the tag of an SSML element; "a < b", "AT&T" and HTML tags don't count."""
     return "<" in text and _TAG.search(text) is not None
 
 
 def is_ssml(text: str) -> bool:
-    """Whether a tag stands in the text that SSML has, and HTML lacks."""
+    """Whether the text contains a tag that SSML has and HTML lacks."""
     return _OWN_TAG.search(text) is not None
 
 
 def read_markup(text: str, *, where: str = "", language: str = "en") -> list[Item]:
-    """Return what a text in SSML 1.1 says, in order; a text without its tags is one span.
+    """Return the items of a text in SSML 1.1, in order; a text without SSML tags is one span.
 
     Raises InputError, with ``where``, line and column, for wrong or unsupported markup.
     """
@@ -92,22 +92,22 @@ def read_markup(text: str, *, where: str = "", language: str = "en") -> list[Ite
 
 @dataclass
 class _Element:
-    """An element whose end has not been read."""
+    """An element whose end has not been read yet."""
 
     name: str
     attributes: dict[str, str]
     style: Style
-    place: tuple[int, int]  # line, after the root's, and column from 0
+    place: tuple[int, int]  # line (the root is on the first) and column from 0
     text: str = ""  # in an element of _REPLACED
 
 
 class _Reader:
-    """Reads one text by the handlers of expat; the root that stands around the text makes document types errors."""
+    """Reads one text with expat's handlers; the root element around the text turns document types into errors."""
 
     def __init__(self, language: str) -> None:
         self._language = language
         self._parser = expat.ParserCreate("utf-8")
-        self._current = _Element("_", {}, NEUTRAL, (1, 0))  # whose tag is being read
+        self._current = _Element("_", {}, NEUTRAL, (1, 0))  # its tag is being read
         self._stack = [self._current]
         self._data: list[str] = []  # characters since the last tag
         self._items: list[Item] = []
@@ -115,7 +115,7 @@ class _Reader:
         self._silence = 0.0  # s
 
     def read(self, text: str, *, where: str) -> list[Item]:
-        """Items of the whole text; raises InputError."""
+        """Return the items of the whole text; raises InputError."""
         parser = self._parser
         text = _DECLARATION.sub(lambda match: " " * len(match[0]), text, count=1)
         try:
@@ -162,12 +162,12 @@ class _Reader:
             self._boundary(name)
 
     def _check(self, element: _Element, outer: _Element) -> None:
-        """Refuse an element that is not supported, or cannot stand here, and its attributes; raises ValueError."""
+        """Raise ValueError for an element or attribute that isn't supported or isn't allowed here."""
         name, attributes = element.name, element.attributes
         if name not in _ATTRIBUTES:
             raise ValueError(f"<{name}>: expected an element of SSML ({', '.join(_ATTRIBUTES)})")
         if outer.name in _REPLACED:
-            raise ValueError(f"<{name}> cannot stand in <{outer.name}>, which holds text")
+            raise ValueError(f"<{name}> is not allowed in <{outer.name}>, which holds text")
         for attribute, value in attributes.items():
             tag = f"<{name} {attribute}={value!r}>"
             if attribute not in _ATTRIBUTES[name] and not attribute.startswith(("xml", "xsi")):
@@ -194,7 +194,7 @@ class _Reader:
             self._items.append(boundary)
 
     def _replaced(self, element: _Element) -> Span:
-        """The span of a <sub>, <say-as> or <phoneme>; raises ValueError."""
+        """Return the span of a <sub>, <say-as> or <phoneme>; raises ValueError."""
         name, attributes = element.name, element.attributes
         written, value = " ".join(element.text.split()), " ".join(attributes[_ATTRIBUTES[name][0]].split())
         if name == "phoneme":
@@ -225,17 +225,17 @@ class _Reader:
             self._put(Span(_SPACES.sub(_space, data), element.style))
 
     def _last_span(self) -> Span | None:
-        """The span before the place that is being read; None after silence or a boundary."""
+        """Return the span before the current place; None after silence or a boundary."""
         return self._items[-1] if self._items and isinstance(self._items[-1], Span) else None
 
     def _trim(self) -> None:
-        """Take away the spaces before a pause, a boundary or the end."""
+        """Remove the spaces before a pause, a boundary or the end."""
         self._space = ""
         if last := self._last_span():
             self._items[-1] = replace(last, text=last.text.rstrip())
 
     def _put(self, span: Span) -> None:
-        """Add a span; between it and the one before are the spaces that were written, as one."""
+        """Add a span; the spaces written between it and the previous one are collapsed."""
         text = span.text.lstrip()
         gap = max(self._space, span.text[: len(span.text) - len(text)], key=len)
         self._space = ""
@@ -254,11 +254,11 @@ class _Reader:
 
 
 def _space(match: re.Match) -> str:
-    """White space is one space, or a blank line, which ends a paragraph."""
+    """Collapse white space to one space or, at the end of a paragraph, a blank line."""
     return _PARAGRAPH if match[0].count("\n") > 1 else " "
 
 
 def _language(tag: str) -> str:
-    """The language of "en-US"."""
+    """Return the language of a tag such as "en-US"."""
     code = re.split("[-_]", tag.strip().lower())[0]
     return _SAME_LANGUAGE.get(code, code)

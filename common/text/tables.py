@@ -16,24 +16,24 @@ _NAMED = re.compile(r"(?<!\?P)<(\w+)(?::(lower|upper))?>")
 
 
 def table_text(name: str) -> str:
-    """All of a table, as it stands."""
+    """Return a table's text unchanged."""
     return _TABLES[name][0]
 
 
 def word_set(name: str) -> frozenset[str]:
-    """Words between spaces or line ends."""
+    """Return a table's words, separated by spaces or line breaks."""
     return frozenset(table_text(name).split())
 
 
 @cache
 def word_table(name: str) -> dict[str, str]:
-    """Entries ``key words`` between commas or line ends: "Mr mister, etc et cetera"."""
+    """Return a table's entries ``key words``, separated by commas or line breaks: "Mr mister, etc et cetera"."""
     entries = (entry.split(maxsplit=1) for entry in re.split(r"[,\n]", table_text(name)))
     return {key: words.rstrip() for key, words in entries}
 
 
 def rule_lines(name: str, *, language: str = "") -> tuple[list[tuple[re.Pattern, str]], str]:
-    """Lines ``pattern => words`` for a ``language`` in place of LANG, and the signs that texts for them hold."""
+    """Return lines ``pattern => words``, with ``language`` in place of LANG, and the signs of texts they apply to."""
     text, signs = _TABLES[name]
     pairs = (line.split(" => ") for line in text.replace("LANG", language).split("\n"))
     return [(compiled(pattern), words.removeprefix('"').removesuffix('"')) for pattern, words in pairs], signs
@@ -43,7 +43,7 @@ _PATTERNS = dict(line.split(" = ", 1) for line in table_text("patterns").split("
 
 
 def compiled(pattern: str) -> re.Pattern:
-    """The regular expression of a pattern in which <name> is another pattern, or a table's alternatives or keys."""
+    """Compile a pattern in which <name> stands for another pattern, or a table's alternatives or keys."""
     while (with_names := _NAMED.sub(_named, pattern)) != pattern:
         pattern = with_names
     return re.compile(pattern)

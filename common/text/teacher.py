@@ -13,19 +13,19 @@ TEACHER = "follower.json"  # beside features that a teacher made
 
 @dataclass(frozen=True)
 class StoredTeacher:
-    """The model that made a folder's features, as the file `TEACHER` has it."""
+    """The model that made a folder's features, as described in the file `TEACHER`."""
 
     model: str
     sha256: str  # of its checkpoint
     text: TextConfig
-    ema: bool = False  # older folders, which do not say, were made with the raw weights
+    ema: bool = False  # older folders, which don't say so, were made with the raw weights
     unknown_symbols: str = "error"
 
 
 def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str] | None:
-    """The front end, and what it did with unknown symbols, of the teacher that made a folder of ``durations``.
+    """Return the front end of the teacher that made a folder of ``durations``, and how it treated unknown symbols.
 
-    None where ``text`` is neither the default nor the teacher's, and where the durations are from elsewhere.
+    Returns None if ``text`` is neither the default nor the teacher's, or if the durations come from elsewhere.
     """
     path = durations / TEACHER
     if not path.is_file():

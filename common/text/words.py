@@ -1,4 +1,4 @@
-"""The words of a text and their symbols: what is written, what is read, and what is spoken, aligned in order."""
+"""Align a text's written words with its reading and with the symbols that are spoken."""
 
 import re
 from collections import Counter
@@ -14,24 +14,24 @@ from common.text.ssml import Span
 
 # Without the signs that are spoken, as in "$3.50", "50%" and "R&D".
 PUNCTUATION = "\"'.,;:!?()[]{}<>-_`´‘’‚‛“”„‟«»‹›‐‑‒–—―…¿¡、。，！？；：「」『』（）।॥؟،؛"
-_BEFORE = re.compile(rf"[{re.escape(PUNCTUATION)}]*?(?=-\d|[^{re.escape(PUNCTUATION)}]|$)")  # not of "-5"
-TOKEN = re.compile(r"(?:\{[^}]*\}|\S)+")  # between spaces; phones in curly braces have spaces of their own
+_BEFORE = re.compile(rf"[{re.escape(PUNCTUATION)}]*?(?=-\d|[^{re.escape(PUNCTUATION)}]|$)")  # but not the sign of "-5"
+TOKEN = re.compile(r"(?:\{[^}]*\}|\S)+")  # between spaces; phones in curly braces contain spaces
 _BRACES = re.compile(r"\{([^}]*)\}")
 _STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
 
-_WEIGHTS = {"equal": 10, "replace": 4, "insert": 1}  # of letters, for the word that a part is from
+_WEIGHTS = {"equal": 10, "replace": 4, "insert": 1}  # of letters, to find the word that a part comes from
 
-Owner = tuple[int, int]  # the first and the last of the words, by index, that something said belongs to
+Owner = tuple[int, int]  # indices of the first and last word that a sound or token belongs to
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word as it is written, and the symbols that say it."""
+    """A written word, and the symbols that say it."""
 
-    text: str  # a span's source, or the word of its text, without punctuation at both ends
+    text: str  # the span's source, or a word of its text without punctuation at both ends
     start: int  # symbols [start, end) of the ids
     end: int
-    span: int  # index of the span in which it begins
+    span: int  # index of the span that it begins in
 
 
 @dataclass(frozen=True)
@@ -41,35 +41,35 @@ class EncodedText:
     ids: tuple[int, ...]
     find_words: Callable[[], tuple[Word, ...]]
     reading: str = ""  # the text as the cleaners wrote it out, before it became phones
-    dropped: Counter[str] = field(default_factory=Counter)  # symbols that the voice lacks, which were left out
+    dropped: Counter[str] = field(default_factory=Counter)  # symbols that were left out because the voice lacks them
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
-        """The words in order, without overlap; symbols of no word are spaces, punctuation and pauses."""
+        """The words in order, without overlap; spaces, punctuation and pauses belong to no word."""
         return self.find_words()
 
 
 @dataclass(frozen=True)
 class Written:
-    """A word as it is written, with the spaces and the text around it as they are read."""
+    """A written word, with its reading and the spaces before it."""
 
     text: str  # displayed
     span: int
-    reading: str  # what the front end reads of it, punctuation included
+    reading: str  # what the front end reads, including punctuation
     before: str = ""  # spaces
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """The reading of a text, its symbols, and a function that finds its tokens (between spaces) and each symbol's."""
+    """A text's reading and symbols, and a function that finds its tokens (between spaces) and each symbol's tokens."""
 
     reading: str
     symbols: list[str]
-    find_owners: Callable[[], tuple[list[str], list[Owner | None]]]  # tokens; of each symbol its tokens, or None
+    find_owners: Callable[[], tuple[list[str], list[Owner | None]]]  # tokens; each symbol's tokens, or None
 
 
 def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
-    """The words between spaces of the joined spans, a span with a source as one, and the spaces after the last one."""
+    """Return the joined spans' words (a span with a source is one word), and the spaces after the last one."""
     joined = "".join(span.text for span in spans)
     owners = [index for index, span in enumerate(spans) for _ in span.text]
     words: list[Written] = []
@@ -83,7 +83,7 @@ def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
 
 
 def _displayed(spans: Sequence[Span], text: str, owners: Sequence[int]) -> tuple[str, int]:
-    """What a word shows, whose characters are of the spans ``owners``, and the index of the span in which it begins."""
+    """Return what to show for a word, and the index of its first span; ``owners`` has the span of each character."""
     pieces: list[tuple[str, int]] = []
     for index, characters in groupby(zip(owners, text), key=itemgetter(0)):
         source = spans[index].source
@@ -101,10 +101,10 @@ def _displayed(spans: Sequence[Span], text: str, owners: Sequence[int]) -> tuple
 
 
 def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
-    """Return the words that each part of ``said`` is from, ``first`` to ``last``, never decreasing.
+    """Return the words that each part of ``said`` comes from, ``first`` to ``last``, never decreasing.
 
-    ``alone`` has the parts of each word when it is said alone. A part belongs to the word that most of its letters are
-    from, by the edits between both; a word that is left without a part shares one.
+    ``alone`` has the parts of each word when it is said alone. A part belongs to the word that most of its letters
+    come from, judging by the edits between the two; a word without a part shares one.
     """
     if [part for parts in alone for part in parts] == list(said):
         return [(index, index) for index, parts in enumerate(alone) for _ in parts]
@@ -129,9 +129,9 @@ def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
 
 
 def _letters_by_word(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Counter[int]]:
-    """Weigh, for each part of ``said``, the words that its letters are from: equal parts first, then letters between.
+    """For each part of ``said``, weigh the words that its letters come from: equal parts first, then letters between.
 
-    Added letters belong to the word before, to a sign that has no reading alone ("3 - 5"), or, of "the", to the next.
+    Added letters belong to the previous word, to a sign that has no reading alone ("3 - 5") or, in "the", to the next.
     """
     parts = list(chain.from_iterable(alone))
     words = [index for index, own in enumerate(alone) for _ in own] or [0]
@@ -158,7 +158,7 @@ def _letters_by_word(alone: Sequence[Sequence[str]], said: Sequence[str]) -> lis
 
 
 def owners_of_tokens(read_alone: Sequence[list[str]], tokens: Sequence[str]) -> list[Owner | None]:
-    """The written words of each token of the read text, None for punctuation; ``read_alone`` has each word's tokens."""
+    """Return the written words of each token, None for punctuation; ``read_alone`` has the tokens of each word."""
     if [token for parts in read_alone for token in parts] == list(tokens):
         return [(index, index) for index, parts in enumerate(read_alone) for _ in parts]
     alone = [list(filter(None, map(_letters, parts))) for parts in read_alone]
@@ -168,7 +168,7 @@ def owners_of_tokens(read_alone: Sequence[list[str]], tokens: Sequence[str]) -> 
 
 
 def _letters(token: str) -> str:
-    """What is compared: letters and digits in lower case; nothing for punctuation."""
+    """Return what is compared: letters and digits in lower case; nothing for punctuation."""
     letters = "".join(one for one in token.lower() if one.isalnum())
     return letters or token.strip(PUNCTUATION)
 
@@ -176,7 +176,7 @@ def _letters(token: str) -> str:
 def owners_of_sounds(
     sounds: Sequence[SpokenSymbol], text: str, say_alone: Callable[[str], Sequence[SpokenSymbol]]
 ) -> tuple[list[str], list[Owner | None]]:
-    """The tokens of a text for G2P, and of each sound of it the first and last token, or None for what is between."""
+    """Return the tokens of a text for G2P, and each sound's first and last token, or None for sounds between words."""
     tokens: list[str] = []
     owners: list[Owner | None] = [None] * len(sounds)
     for index, part in enumerate(_BRACES.split(" ".join(text.split()))):
@@ -196,7 +196,7 @@ def owners_of_sounds(
 def _owners_in_part(
     sounds: Sequence[SpokenSymbol], words: Sequence[str], say_alone: Callable[[str], Sequence[SpokenSymbol]]
 ) -> list[Owner]:
-    """The words of each sound, by eSpeak's groups and, where one group says several words, by aligning sounds."""
+    """Return each sound's words, by eSpeak's groups or, if one group says several words, by aligning sounds."""
     if not sounds or not words:
         return []
     alone = [[said for _, said in _groups(say_alone(word))] for word in words]
@@ -212,7 +212,7 @@ def _owners_in_part(
 
 
 def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], str]]:
-    """Sounds by eSpeak's words, each with its phones as one string."""
+    """Group sounds by eSpeak's words, each with its phones as one string."""
     groups: dict[tuple[int, int], list[SpokenSymbol]] = {}
     for sound in sounds:
         if sound.word >= 0:
@@ -222,7 +222,7 @@ def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], st
 
 
 def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> list[Owner | None]:
-    """The written words of each symbol, by its tokens; a token without an owner counts to the previous word."""
+    """Return the written words of each symbol, by its tokens; a token without an owner belongs to the previous word."""
     filled: list[tuple[int, int]] = []
     last = next((owner for owner in owners if owner), (0, 0))
     for owner in owners:
@@ -232,7 +232,7 @@ def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> 
 
 
 def words_of_symbols(written: Sequence[Written], owners: Sequence[Owner | None]) -> tuple[Word, ...]:
-    """The words that are said; those that share symbols are one, with their texts joined by a space."""
+    """Return the spoken words; words that share symbols become one, with their texts joined by a space."""
     words: list[Word] = []
     until = -1  # the last written word of words[-1]
     for place, owner in enumerate(owners):

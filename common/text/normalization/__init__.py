@@ -1,1 +1,1 @@
-"""Written text as spoken words: numbers, money, dates, abbreviations."""
+"""Convert written text to spoken words: numbers, money, dates, abbreviations."""

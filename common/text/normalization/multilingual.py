@@ -1,6 +1,6 @@
-"""Numbers, dates, money and signs in other languages than English, written out as they are read aloud.
+"""Write out numbers, dates, money and signs as they are read aloud, in languages other than English.
 
-Rules and tables stand in the folder languages; numbers are num2words', which lacks Mandarin's alone.
+Rules and tables are in the folder languages; numbers come from num2words, which lacks only Mandarin.
 """
 
 import re
@@ -20,13 +20,13 @@ _FEW = re.compile(r"(?:.*[^1])?[234]")  # Polish: two to four, but not twelve to
 
 @cache
 def number_reader(tag: str) -> Callable[[str], str] | None:
-    """The function that writes out a text in the language of eSpeak NG's ``tag``, or None."""
+    """Return the function that writes out text in the language of eSpeak NG's ``tag``, or None."""
     language = tag.lower().partition("-")[0]
     return _Language(language, tag.lower()).read if language in LANGUAGES else None
 
 
 class _Language:
-    """The functions that the rules of a language name."""
+    """The functions that the rules of a language call."""
 
     def __init__(self, name: str, tag: str) -> None:
         self._name, self._tag = name, "pt_BR" if tag == "pt-br" else name
@@ -48,7 +48,7 @@ class _Language:
         self._apply = rules_of([f"{name}_first", *shared, *last], functions, language=name)
 
     def read(self, text: str) -> str:
-        """The text with all that is not words written out."""
+        """Write out everything in a text that isn't words."""
         words = re.sub(r"(?<=\S)  +", " ", self._apply(text))
         return words + "." * (text.endswith(".") and words[-1:].isalnum())  # "usw." ends a sentence
 
@@ -62,11 +62,11 @@ class _Language:
         return named(int(text), language=self._tag, to=to).replace(",", "")
 
     def digits(self, text: str) -> str:
-        """Each digit by itself."""
+        """Read each digit by itself."""
         return ("" if self._name == "cmn" else " ").join(self.cardinal(one) for one in text if one in "0123456789")
 
     def number(self, text: str) -> str:
-        """A written number: "1.234,5" -> "mil doscientos treinta y cuatro coma cinco"."""
+        """Read a written number: "1.234,5" -> "mil doscientos treinta y cuatro coma cinco"."""
         whole, _, fraction = text.partition("." if self._name == "cmn" else ",")
         if not fraction:
             return self.cardinal(whole)
@@ -76,13 +76,13 @@ class _Language:
         return gap.join([self.cardinal(whole), self._words["comma"], said])
 
     def count(self, match: re.Match) -> str:
-        """A number, with spaces where it touches letters: "A4" -> "A vier"."""
+        """Read a number, with spaces where it touches letters: "A4" -> "A vier"."""
         before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
         gap = "" if self._name == "cmn" else " "
         return gap * before.isalpha() + self.number(match[0]) + gap * after.isalpha()
 
     def measure(self, match: re.Match) -> str:
-        """A number with a unit or a currency on either side, and a magnitude: "2,50 €", "$5", "3 Mio. €", "20 km"."""
+        """Read a number with a unit or currency on either side and a magnitude: "2,50 €", "$5", "3 Mio. €", "20 km"."""
         names, magnitude, gap = self._units[match["unit"]], match["magnitude"], "" if self._name == "cmn" else " "
         unit, _, part = names.partition(";")
         number = re.sub(r"[\s.']" if gap else ",", "", match["number"])
@@ -112,7 +112,7 @@ class _Language:
         return f"{self.number(number)} {self._magnitudes[magnitude]} {of}{several}"
 
     def _counted(self, number: str, names: str) -> str:
-        """So many of a unit, "f:Minute/Minuten": its gender, one, several; in Polish few, many and parts of one."""
+        """Read a count of a unit, "f:Minute/Minuten": gender, singular, plural; in Polish few, many and fractions."""
         gender, _, forms = names.rpartition(":")
         one, *others = forms.split("/")
         words = self._genders.get(gender, str)(self.number(number))
@@ -131,10 +131,10 @@ def _constant(words: str, _: re.Match) -> str:
 
 
 def _chinese(number: int) -> str:
-    """A number in Mandarin: 1205 -> "一千二百零五", 12 -> "十二"."""
+    """Read a number in Mandarin: 1205 -> "一千二百零五", 12 -> "十二"."""
     if number == 0:
         return _DIGITS[0]
-    words, pending = "", False  # whether a zero is to be said before the next digit
+    words, pending = "", False  # whether to say a zero before the next digit
     for place in reversed(range(len(str(number)))):
         digit = number // 10**place % 10
         if digit:

@@ -1,4 +1,4 @@
-"""Numbers in words, of an int or its digits ("1,905"): cardinals, ordinals, years, decades, decimals and digits."""
+"""Write numbers in words, from an int or digits ("1,905"): cardinals, ordinals, years, decades, decimals and digits."""
 
 from functools import lru_cache
 
@@ -8,8 +8,8 @@ LARGEST = 10**18 - 1  # longer numbers are read digit by digit
 
 @lru_cache(maxsize=65536)
 def named(number: int, *, language: str = "en", to: str = "cardinal") -> str:
-    """What num2words calls a number: 1234 -> "one thousand, two hundred and thirty-four"."""
-    from num2words import num2words  # here, as a text without numbers needs none
+    """Return num2words' words for a number: 1234 -> "one thousand, two hundred and thirty-four"."""
+    from num2words import num2words  # here, because texts without numbers don't need it
 
     return str(num2words(number, lang=language, to=to))
 
@@ -30,7 +30,7 @@ def ordinal(number: int | str) -> str:
 
 
 def year(number: int | str) -> str:
-    """A year of up to four digits: 1905 "nineteen oh five", 1900 "nineteen hundred", 2007 "two thousand seven"."""
+    """Read a year of up to four digits: 1905 "nineteen oh five", 1900 "nineteen hundred", 2007 "two thousand seven"."""
     number = _whole(number)
     if number < 1000 or number > 9999 or number % 1000 == 0:
         return cardinal(number)
@@ -41,23 +41,23 @@ def year(number: int | str) -> str:
 
 
 def two_digits(number: int | str) -> str:
-    """The last two digits of a year: 5 "oh five", 99 "ninety nine", 0 "hundred"."""
+    """Read the last two digits of a year: 5 "oh five", 99 "ninety nine", 0 "hundred"."""
     number = _whole(number)
     return f"{'oh ' if number < 10 else ''}{cardinal(number)}" if number else "hundred"
 
 
 def written_year(text: str) -> str:
-    """A year of four or two digits: "05" -> "oh five"."""
+    """Read a year of four or two digits: "05" -> "oh five"."""
     return year(text) if len(text) == 4 else two_digits(text)
 
 
 def digits(text: str) -> str:
-    """Every digit of ``text`` by itself: "0958" -> "zero nine five eight"; other characters are skipped."""
+    """Read every digit of ``text`` by itself: "0958" -> "zero nine five eight"; other characters are skipped."""
     return " ".join(_DIGITS[int(character)] for character in text if character in "0123456789")
 
 
 def identifier(text: str) -> str:
-    """The number of a room, a road or an aircraft: 747 "seven forty seven", 101 "one oh one", 66 "sixty six"."""
+    """Read the number of a room, road or aircraft: 747 "seven forty seven", 101 "one oh one", 66 "sixty six"."""
     if text.startswith("0") or len(text) > 4:
         return digits(text)
     if len(text) == 3 and text[1:] != "00":
@@ -66,7 +66,7 @@ def identifier(text: str) -> str:
 
 
 def number_words(text: str) -> str:
-    """A written number: "1,234.50" -> "one thousand two hundred and thirty four point five zero"."""
+    """Read a written number: "1,234.50" -> "one thousand two hundred and thirty four point five zero"."""
     whole, point, fraction = text.replace(",", "").partition(".")
     if len(whole) > len(str(LARGEST)) or (len(whole) > 1 and whole[0] == "0"):  # 007, and numbers without a name
         words = digits(whole)
@@ -76,7 +76,7 @@ def number_words(text: str) -> str:
 
 
 def plural(words: str) -> str:
-    """Several of a number: "sixty" -> "sixties", "six" -> "sixes", "nineteen hundred" -> "nineteen hundreds"."""
+    """Make a number plural: "sixty" -> "sixties", "six" -> "sixes", "nineteen hundred" -> "nineteen hundreds"."""
     if words.endswith("y"):
         return words[:-1] + "ies"
     return words + ("es" if words.endswith("x") else "s")
@@ -86,6 +86,6 @@ _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000
 
 
 def roman(numeral: str) -> int:
-    """A Roman numeral's number: "XIV" -> 14."""
+    """Return the value of a Roman numeral: "XIV" -> 14."""
     values = [_ROMAN_DIGITS[letter] for letter in numeral.upper()]
     return sum(one if one >= after else -one for one, after in zip(values, [*values[1:], 0]))

@@ -1,4 +1,4 @@
-"""Applies rules of rules.txt, which says how they are written, to numbers, signs and abbreviations of a text."""
+"""Apply rules from rules.txt, which documents their syntax, to numbers, signs and abbreviations in a text."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +18,12 @@ _FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
 
 
 def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str]:
-    """A function that applies the rules of these names to a text; ``functions`` are those that the rules name."""
+    """Return a function that applies the rules of these names to a text; the rules can call ``functions``."""
     return rules_of(names, functions)
 
 
 def rules_of(names: Sequence[str], functions: Functions, *, language: str = "") -> Callable[[str], str]:
-    """`rules`, with a ``language`` in place of LANG."""
+    """Like `rules`, with a ``language`` in place of LANG."""
     lists = []
     for name in names:
         lines, signs = rule_lines(name, language=language)
@@ -41,11 +41,11 @@ def rules_of(names: Sequence[str], functions: Functions, *, language: str = "") 
 
 
 def _replacement(words: str, functions: Functions) -> str | Words:
-    """What `re.sub` puts in place of a match, for the right side of a rule."""
+    """Convert the right side of a rule to a replacement for `re.sub`."""
     if "{" not in words:
         return words
     pieces: list[Words] = []
-    for index, part in enumerate(_OPTIONAL.split(words)):  # odd ones stood in brackets
+    for index, part in enumerate(_OPTIONAL.split(words)):  # odd ones were in brackets
         fields = [_field(name, readers, functions) for name, readers in _FIELD.findall(part)]
         texts = _FIELD.sub("\0", part).split("\0")
         pieces.append(_joined(texts, fields, is_optional=index % 2 == 1))
@@ -53,7 +53,7 @@ def _replacement(words: str, functions: Functions) -> str | Words:
 
 
 def _joined(texts: list[str], fields: list[Words], *, is_optional: bool) -> Words:
-    """Texts with fields between them; nothing if ``is_optional`` and the fields are empty."""
+    """Join texts with fields between them; nothing if ``is_optional`` and the fields are empty."""
 
     def words(match: re.Match) -> str:
         values = [field(match) for field in fields]
@@ -65,7 +65,7 @@ def _joined(texts: list[str], fields: list[Words], *, is_optional: bool) -> Word
 
 
 def _field(name: str, readers: str, functions: Functions) -> Words:
-    """The words of {name}, from the match, or of {2:reader:reader}, from a group by one reader after the other."""
+    """Return the words of {name}, from the match, or of {2:reader:reader}, from a group, by the readers in turn."""
     if not name.isdigit():
         return functions[name]
     group, chain = int(name), [_reader(reader, functions) for reader in readers.split(":")[1:]]
@@ -80,7 +80,7 @@ def _field(name: str, readers: str, functions: Functions) -> Words:
 
 
 def _reader(name: str, functions: Functions) -> Callable[[Any], Any]:
-    """The function, the rules or the table of that name; a table is also searched for the words in lower case."""
+    """Return the function, rules or table of that name; a table is also searched for the words in lower case."""
     if read := functions.get(name) or _FUNCTIONS.get(name):
         return read
     if " => " in table_text(name):

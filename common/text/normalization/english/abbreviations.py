@@ -1,4 +1,4 @@
-"""Abbreviations (titles, streets, companies, Latin, and labels such as "No. 7"), and Roman numerals ("George VI")."""
+"""Read abbreviations (titles, streets, companies, Latin, labels such as "No. 7") and Roman numerals ("George VI")."""
 
 import re
 
@@ -42,7 +42,7 @@ expand_abbreviations = rules(
 
 _PRONOUN_VERB = compiled(r"\s(?:<verbs_after_i>)\b|'(?!s\b)")
 _SPOKEN_TO = compiled(r"(?i)\b(?:<before_i>)\s$")
-_LETTERS = frozenset({"IV", "XX", "XXX"})  # by themselves more often letters than numbers
+_LETTERS = frozenset({"IV", "XX", "XXX"})  # alone, more often letters than numbers
 
 
 def _ruler(match: re.Match) -> str:

@@ -1,4 +1,4 @@
-"""Characters: any Unicode text as ASCII before it is read, and only a voice's characters afterwards."""
+"""Convert any Unicode text to ASCII before it is read, and keep only a voice's characters afterwards."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from common.text.tables import compiled, word_table
 _PLAIN = {one: written for written, characters in word_table("same_characters").items() for one in characters}
 _PLAIN |= {"•": ", ", "\u00ad": "", **dict.fromkeys("®™·⋅∙†‡¿¡▶►▸", " ")}  # \u00ad: a soft hyphen; others are silent
 _PLAIN |= {sign: f" {words} " for sign, words in word_table("plain_signs").items()}
-KEPT_SIGNS = "£€¥₩₹₽₺₪₫฿₱₦₴₸₡₵₿¢°"  # that later rules read, and that Unidecode would turn into letters
+KEPT_SIGNS = "£€¥₩₹₽₺₪₫฿₱₦₴₸₡₵₿¢°"  # read by later rules; Unidecode would turn them into letters
 _READ = frozenset((*_PLAIN, *KEPT_SIGNS, "$"))
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _SUPERSCRIPT = re.compile("⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -20,17 +20,17 @@ _GREEK_LETTER = compiled("<GREEK>")
 _UNUSUAL = re.compile(rf"[^\x00-\x7f{KEPT_SIGNS}]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _tidy = rules("tidy")
-read_signs = rules("signs")  # those that are spoken; others become spaces when the text is tidied
+read_signs = rules("signs")  # signs that are spoken; others become spaces in `tidy`
 
 
 def unread_characters(text: str) -> list[str]:
-    """The characters that have no English reading, in order: letters of other scripts, emoji, rare signs."""
+    """Return the characters that have no English reading, in order: letters of other scripts, emoji, rare signs."""
     text = _GREEK_LETTER.sub("", unicodedata.normalize("NFC", text))
     return [one for one in text if one not in _READ and (is_lost(one) or unicodedata.category(one) == "Sc")]
 
 
 def is_lost(character: str) -> bool:
-    """Whether ASCII has nothing for a character that is seen or heard, or only letters that don't say it (Arabic)."""
+    """Whether ASCII has nothing for a visible or spoken character, or only letters with other sounds (Arabic)."""
     kind = unicodedata.category(character)
     if script_of(character):
         return True
@@ -39,7 +39,7 @@ def is_lost(character: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def script_of(character: str) -> str:
-    """The script of a letter that is none of the Latin alphabet's, "Arabic", else ""; "IPA" for phonetic letters."""
+    """Return the script of a letter that isn't Latin, such as "Arabic", else ""; "IPA" for phonetic letters."""
     if character.isascii() or unicodedata.category(character)[0] not in "LM":
         return ""
     name = unicodedata.name(unicodedata.normalize("NFKC", character)[0], "UNKNOWN")
@@ -51,7 +51,7 @@ def script_of(character: str) -> str:
 
 
 def is_phonetic(letter: str) -> bool:
-    """Whether a letter is of the phonetic alphabet alone; "ə" is one of Azerbaijani, too."""
+    """Whether a letter is only in the phonetic alphabet; "ə" is also in Azerbaijani."""
     return letter != "ə" and script_of(letter) == "IPA"
 
 
@@ -74,7 +74,7 @@ def _plain_character(match: re.Match) -> str:
 
 
 def plain_characters(text: str) -> str:
-    """ASCII letters, digits and punctuation, and the signs of ``KEPT_SIGNS``: "café" -> "cafe", "2½" -> "2 1/2"."""
+    """Convert text to ASCII letters, digits and punctuation, and ``KEPT_SIGNS``: "café" -> "cafe", "2½" -> "2 1/2"."""
     text = text.replace("[", "(").replace("]", ")").replace("`", "'")
     if text.isascii():
         return text
@@ -85,5 +85,5 @@ def plain_characters(text: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """Lower case, only letters, spaces and ``-!'(),.:;?``, no space before a mark, single spaces, none at the ends."""
+    """Lowercase text; keep only letters, ``-!'(),.:;?`` and single spaces, no space before a mark or at the ends."""
     return _tidy(text.lower()).strip()

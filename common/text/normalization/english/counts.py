@@ -1,4 +1,4 @@
-"""Dates, times and all other numbers: telephone numbers, codes, fractions, ranges, versions, letters with digits."""
+"""Read dates, times and other numbers: telephone numbers, codes, fractions, ranges, versions, letters with digits."""
 
 import re
 
@@ -19,7 +19,7 @@ from common.text.tables import compiled, table_text
 
 _PIECES = re.compile(r"[0-9]+|[A-Za-z]+")
 _HALVES = {2: "half", 3: "third", 4: "quarter"}
-_FRACTION_DENOMINATORS = frozenset([*range(2, 11), 12, 16, 32, 64])  # others only under one: "one twentieth"
+_FRACTION_DENOMINATORS = frozenset([*range(2, 11), 12, 16, 32, 64])  # others only after one: "one twentieth"
 
 
 def _telephone(match: re.Match) -> str:
@@ -81,7 +81,7 @@ def _piece(piece: str) -> str:
 
 
 def _mixed(match: re.Match) -> str:
-    """Letters with digits: "B2B" -> "b two b", "MP3" -> "m.p. three", "12B" -> "twelve b", "iPhone12"."""
+    """Read letters with digits: "B2B" -> "b two b", "MP3" -> "m.p. three", "12B" -> "twelve b", "iPhone12"."""
     text = match[0]
     if text[-1] == "s" and text[:-1].isdigit():  # "7s": several sevens
         return plural(number_words(text[:-1]))
@@ -91,7 +91,7 @@ def _mixed(match: re.Match) -> str:
 
 
 def _count(match: re.Match) -> str:
-    """A number's words, with spaces where they would touch letters: "100-meter" keeps its hyphen."""
+    """Read a number, with spaces where it would touch letters: "100-meter" keeps its hyphen."""
     before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
     left, right = " " if before.isalnum() else "", " " if after.isalnum() or after == "(" else ""
     return f"{left}{number_words(match[0])}{right}"
@@ -123,9 +123,9 @@ _NOT_PLURAL = re.compile(r"\s(?:was|is|has|does|his|its|this|as|us|goes|marks|se
 
 
 def _numeric_date(match: re.Match) -> str:
-    """3/4/2021 is March the fourth (month first), unless only the other order is a date: 25/12/2020."""
+    """Read 3/4/2021 as March the fourth (month first), unless only the other order is a date: 25/12/2020."""
     month, day, number = int(match[1]), int(match[3]), match[4]
-    if month > 12 or match[2] == ".":  # dots are the European order
+    if month > 12 or match[2] == ".":  # dots mean the European order
         month, day = day, month
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return match[0]
@@ -133,7 +133,7 @@ def _numeric_date(match: re.Match) -> str:
 
 
 def _years(match: re.Match) -> str:
-    """ "1914-1918" and "1939-45"; other pairs of numbers are left to the rule for ranges."""
+    """Read "1914-1918" and "1939-45"; other pairs of numbers are left to the rule for ranges."""
     first, second = match[1], match[2]
     if len(second) == 2:
         if int(second) <= int(first[2:]) or int(first) > 2099:
@@ -144,7 +144,7 @@ def _years(match: re.Match) -> str:
 
 
 def _season(match: re.Match) -> str:
-    """ "1999/2000" and "2019/20": two years that follow each other; anything else stays a fraction."""
+    """Read "1999/2000" and "2019/20" as consecutive years; anything else stays a fraction."""
     first, second = int(match[1]), match[2]
     if (first + 1) % (100 if len(second) == 2 else 10000) != int(second):
         return match[0]
@@ -152,7 +152,7 @@ def _season(match: re.Match) -> str:
 
 
 def _bare_year(match: re.Match) -> str:
-    """Four digits without a comma are a year, "twenty ten", unless they count something: "1905 people"."""
+    """Read four digits without a comma as a year, "twenty ten", unless they count something: "1905 people"."""
     number = int(match[1])
     text, end = match.string, match.end()
     in_year = _YEAR_BEFORE.search(text[max(0, match.start() - 12) : match.start()]) is not None

@@ -21,10 +21,10 @@ from common.text.tables import compiled
 
 _PHONE = "|".join(sorted(ARPABET, key=len, reverse=True))
 _ARPABET_GROUP = re.compile(rf"(\{{\s*(?:{_PHONE})(?:\s+(?:{_PHONE}))*\s*\}})")
-_MOST_PASSES = 5  # the second pass changes less than one odd text in a thousand, such as "9.ch" -> "nine.ch"
+_MOST_PASSES = 5  # the second pass changes fewer than one odd text in a thousand, such as "9.ch" -> "nine.ch"
 _KEPT_ACCENTS = compiled("<KEPT_ACCENTS>")
 _DIGIT = re.compile(r"[0-9]")
-# Every rule that reads digits, from the most particular to the most general.
+# Every rule that reads digits, from the most specific to the most general.
 _NUMBER_RULES = (
     *(read_dates, read_times, read_labelled_numbers, read_money, read_fractions, read_measures, read_years),
     read_counts,
@@ -40,7 +40,7 @@ def _read(text: str) -> str:
 
 
 def read_english(text: str) -> str:
-    """The text as words, lower case, with ``-!'(),.:;?`` as the only marks; ARPAbet in curly braces stays verbatim.
+    """Return the text as lowercase words, with ``-!'(),.:;?`` as the only marks; ARPAbet in curly braces is unchanged.
 
     All of the text is read at once, since a word's reading depends on its neighbors: "St. James St.", "1905 people".
     """
@@ -52,7 +52,7 @@ def read_english(text: str) -> str:
 
 
 def with_accents(words: str, text: str) -> str:
-    """``words``, which `read_english` made of a text, with the accents that eSpeak NG needs: "beyonce" -> "beyoncé"."""
+    """Restore, in the ``words`` from `read_english`, the accents that eSpeak NG needs: "beyonce" -> "beyoncé"."""
     for accented in dict.fromkeys(_KEPT_ACCENTS.findall(unicodedata.normalize("NFC", text).lower())):
         words = re.sub(rf"\b{plain_characters(accented)}\b", accented, words)
     return words

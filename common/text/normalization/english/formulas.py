@@ -1,4 +1,4 @@
-"""Formulas in LaTeX, as people paste them: "$\\frac{a}{b}$" -> "a over b"."""
+"""Read LaTeX formulas, as people paste them: "$\\frac{a}{b}$" -> "a over b"."""
 
 import re
 
@@ -16,7 +16,7 @@ _read_text, _read_groups, _read_commands = rules("latex_text"), rules("latex_gro
 
 
 def read_formulas(text: str) -> str:
-    """The text with the words of its formulas, those in dollar signs and single fractions, roots and symbols."""
+    """Write out a text's formulas in dollar signs, and its single fractions, roots and symbols."""
     return _FORMULA.sub(_formula, _read_text(text)) if "$" in text or "\\" in text else text
 
 
@@ -30,4 +30,4 @@ def _formula(match: re.Match) -> str:
         if formula == before:
             break
     words = re.sub(r"[0-9]+(?:\.[0-9]+)?", lambda number: number_words(number[0]), _read_commands(formula))
-    return " ".join(words.split())  # digits before letters would be read as so many of a unit
+    return " ".join(words.split())  # digits before letters would be read as a count of a unit

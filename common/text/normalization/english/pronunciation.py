@@ -1,4 +1,4 @@
-"""What is spelled letter by letter and what is spoken: words of capitals, initials, and addresses of the Internet."""
+"""Decide what is spelled letter by letter and what is spoken: words in capitals, initials, Internet addresses."""
 
 import re
 from functools import lru_cache
@@ -9,7 +9,7 @@ from common.text.tables import word_set, word_table
 
 _INITIALISMS = word_set("initialisms")
 _SPOKEN = word_set("spoken_capitals")
-# Initialisms that are common words too: words when their neighbors are in capitals as well ("GIVE IT TO US").
+# Initialisms that are also common words; read as words if their neighbors are in capitals, too ("GIVE IT TO US").
 _AMBIGUOUS = frozenset({"IT", "US", "WHO", "ERA", "LED", "MOD", "RIP", "COB", "SEC"})
 
 _ONSETS = word_set("onsets") | {""}
@@ -20,7 +20,7 @@ _AFTER_THE = re.compile(r"\bthe\s$", re.IGNORECASE)
 
 @lru_cache(maxsize=16384)
 def _is_pronounceable(word: str) -> bool:
-    """Whether English can speak the letters as a word: vowels, and consonants that can end and begin a syllable."""
+    """Whether letters can be spoken as an English word: vowels, and consonants that can end and begin a syllable."""
     runs = _RUNS.findall(word.lower())
     if not any(run[0] in "aeiouy" for run in runs):
         return False
@@ -37,7 +37,7 @@ def _is_pronounceable(word: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def is_spelled(capitals: str) -> bool:
-    """Whether a word of capitals is said letter by letter: FBI and TV are; NASA, WHY and IMPORTANT are not."""
+    """Whether a word in capitals is said letter by letter: FBI and TV are; NASA, WHY and IMPORTANT are not."""
     if capitals in _INITIALISMS:
         return True
     return capitals not in _SPOKEN and (len(capitals) == 2 or not _is_pronounceable(capitals))
@@ -49,7 +49,7 @@ def spell(letters: str) -> str:
 
 
 def _has_capital_neighbor(text: str, start: int, end: int) -> bool:
-    """Whether the word before or after is in capitals too, as in a phrase of capitals."""
+    """Whether the word before or after is in capitals, too, as in a phrase in capitals."""
     before, after = re.findall(r"[A-Za-z]+", text[max(0, start - 30) : start]), re.match(r"\W*([A-Za-z]+)", text[end:])
     words = [*before[-1:], *([after[1]] if after else [])]
     return any(len(word) > 1 and word.isupper() and not is_spelled(word) for word in words)
@@ -61,7 +61,7 @@ def _capitals(match: re.Match) -> str:
     is_word = word in _AMBIGUOUS and not after_the and _has_capital_neighbor(match.string, match.start(), match.end())
     if is_word or not is_spelled(word):
         return match[0].lower()
-    return spell(word) + (ending + stop if ending else "")  # without one its last full stop ends the sentence too
+    return spell(word) + (ending + stop if ending else "")  # without one, its last full stop also ends the sentence
 
 
 def _degree(match: re.Match) -> str:
@@ -117,7 +117,7 @@ def _file(match: re.Match) -> str:
 
 
 def _camel(match: re.Match) -> str:
-    """The word in parts where its capitals are spelled: "ChatGPT" -> "Chat GPT", "JPMorgan" -> "JP Morgan"."""
+    """Split a word whose capitals are spelled: "ChatGPT" -> "Chat GPT", "JPMorgan" -> "JP Morgan"."""
     capitals = match[match.lastindex]  # type: ignore[index]  # each rule has a group
     if not is_spelled(capitals):
         return match[0]

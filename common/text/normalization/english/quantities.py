@@ -25,8 +25,8 @@ _MAGNITUDES = word_table("magnitudes")
 _DESCRIBED = compiled(r"\s(?:<amount_nouns>)s?\b|-[A-Za-z]")
 
 _UNITS = word_table("units")
-# Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a space
-# or before a mark, never before a word that would make them a name.
+# Letters that also follow a number for other reasons (5 m is a length, but "2 g", "6 s", "12 V"): units only without a
+# space or before a mark, never before a word that would make them a name.
 LOOSE_UNITS = frozenset("s V W L N J us sec cal kn Pa bar atm mol cd ly cc lm".split())
 _PER = word_table("units") | word_table("per_units")
 _PER_PART = re.compile(r"/\s?([0-9]*)\s?([A-Za-z]+)\^?([23]?)")
@@ -38,7 +38,7 @@ _ARTICLE_BEFORE = compiled(r"(?i)\b(?:<determiners>)\s$")
 
 
 def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singular: bool = False) -> str:
-    """Words of one amount; ``singular`` before a noun, "a five dollar bill"."""
+    """Read one amount; ``singular`` before a noun, "a five dollar bill"."""
     several = currency.one if singular else currency.several
     if magnitude:
         return f"{number_words(quantity)} {_MAGNITUDES[magnitude.lower()]} {several}"
@@ -55,7 +55,7 @@ def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singul
 
 
 def _amounts(match: re.Match) -> str:
-    """One amount, or a range: "$5-10 million", "a US$5 bill", "-£3/hour"."""
+    """Read one amount, or a range: "$5-10 million", "a US$5 bill", "-£3/hour"."""
     minus, country, sign, quantity, sign_2, quantity_2, magnitude, per = match.groups()
     currency = _CURRENCIES[sign]
     if country:
@@ -66,7 +66,7 @@ def _amounts(match: re.Match) -> str:
     singular = bool(is_described or _DESCRIBED.match(after))
     if quantity_2 is None:
         words = _amount(quantity, magnitude, currency, singular=singular)
-    elif sign_2 is None:  # the unit and the magnitude are the range's
+    elif sign_2 is None:  # the unit and magnitude belong to the whole range
         words = f"{number_words(quantity)} to {_amount(quantity_2, magnitude, currency, singular=singular)}"
     else:
         words = f"{_amount(quantity, None, currency)} to {_amount(quantity_2, magnitude, _CURRENCIES[sign_2])}"
@@ -94,21 +94,21 @@ def several_units(unit: str) -> str:
 
 
 def unit_name(written: str) -> str:
-    """One of a unit: "km" -> "kilometer", "sq ft" -> "square foot", "fl oz" -> "fluid ounce"."""
+    """Return the name of one unit: "km" -> "kilometer", "sq ft" -> "square foot", "fl oz" -> "fluid ounce"."""
     kind = {"sq": "square ", "cu": "cubic ", "fl": "fluid "}.get(written[:2] if " " in written else "", "")
     name = written.split()[-1]
     return kind + ("inch" if name == "in" else _UNITS[name])
 
 
 def _quantity(match: re.Match) -> str:
-    """ "5", "-5" or "5-10" in words."""
+    """Read "5", "-5" or "5-10"."""
     sign, quantity, last = match.group(1, 2, 3)
     words = {"-": "minus ", "+": "plus "}.get(sign or "", "") + number_words(quantity)
     return f"{words} to {number_words(last)}" if last else words
 
 
 def _is_one(match: re.Match, gap: str = "") -> bool:
-    """Whether the unit is singular: one of it, or before a noun ("a 5 km run", "a 10-kg bag")."""
+    """Whether the unit is singular: after "1", or before a noun ("a 5 km run", "a 10-kg bag")."""
     if match.group(2, 3) == ("1", None) or gap == "-":
         return True
     after = _SINGULAR_AFTER.match(match.string[match.end() :])
@@ -116,7 +116,7 @@ def _is_one(match: re.Match, gap: str = "") -> bool:
 
 
 def full_stop(match: re.Match, dotted: bool) -> str:
-    """The full stop of an abbreviated unit that also ends the sentence."""
+    """Return the full stop of an abbreviated unit if it also ends the sentence."""
     return "." if dotted and re.match(r"\s*$|\s+[A-Z]", match.string[match.end() :]) else ""
 
 
@@ -124,7 +124,7 @@ def _unit(match: re.Match) -> str:
     _, quantity, _, gap, name, power, per, stop = match.groups()
     if name in LOOSE_UNITS and gap != "" and (gap == "-" or re.match(r"\s[A-Za-z]", match.string[match.end() :])):
         return match[0]
-    if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is several tens; "0.5s" is a time
+    if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is the plural of ten; "0.5s" is a time
         return match[0]
     one = unit_name(name)
     unit = _POWERS.get(power or "", "") + (one if _is_one(match, gap) else several_units(one))
@@ -149,7 +149,7 @@ def _degrees(match: re.Match) -> str:
 
 
 def _side(text: str, *, inches: str) -> str:
-    """One side of "1920x1080": four digits are read in pairs, as years are."""
+    """Read one side of "1920x1080"; four digits are read in pairs, like years."""
     number = _LEADING_NUMBER.findall(text)[0]
     words = year(number) if re.fullmatch(r"[1-9][0-9]{3}", number) else number_words(number)
     unit = text[len(number) :].strip().lower().rstrip(".").replace("'", "ft")
@@ -160,7 +160,7 @@ def _side(text: str, *, inches: str) -> str:
 
 def _dimensions(match: re.Match) -> str:
     joint = " times " if "*" in match[0] else " by "
-    quote = "'" if match[3] and "'" not in match[1] else ""  # that ends with the last side
+    quote = "'" if match[3] and "'" not in match[1] else ""  # it ends with the last side
     sides = [side.strip() for side in re.split("[*xX]", match[0].removesuffix(quote))]
     are_several = all(side[-1] in 'n."' for side in sides) and not _ARTICLE_BEFORE.search(match.string[: match.start()])
     words = joint.join(_side(side, inches="inches" if are_several else "inch") for side in sides)

@@ -18,19 +18,19 @@ _MOST_DIGITS = 36  # of a number that has a name; longer ones are read digit by 
 
 
 def _words(number: int | str) -> str:
-    """A number in words, decimals digit by digit: "2.50" -> "two point five zero"."""
+    """Write a number in words, decimals digit by digit: "2.50" -> "two point five zero"."""
     whole, point, fraction = str(number).partition(".")
     words = named(int(whole)) if whole else ""
     return f"{words} point {digits(fraction)}".strip() if point else words
 
 
 def _reads_in_hundreds(number: float) -> bool:
-    """Whether "fifteen hundred" is said; as published, of every multiple of 100 above 1000, however large."""
+    """Whether to say "fifteen hundred"; as published, for every multiple of 100 above 1000, however large."""
     return number > 1000 and number % 100 == 0 and number % 1000 != 0
 
 
 def _amount(quantity: int | str) -> str:
-    """An amount of money, of which only those below 10,000 read in hundreds, as published."""
+    """Read an amount of money; as published, only those below 10,000 are read in hundreds."""
     number = float(quantity)
     in_hundreds = number < 10000 and _reads_in_hundreds(number)
     return _words(int(number / 100)) + " hundred" if in_hundreds else _words(quantity)
@@ -40,7 +40,7 @@ def _amount_words(match: re.Match) -> str:
     """Write out "$2.50" as "two dollars, fifty cents" and "£1,250.99" as pounds and cents (published, exactly)."""
     unit, magnitude = _CURRENCIES[match[1]], match[3]
     quantity = match[2].replace(",", "")
-    if quantity.count(".") > 1 or len(quantity) > _MOST_DIGITS:  # no amount; its digits are read later
+    if quantity.count(".") > 1 or len(quantity) > _MOST_DIGITS:  # not an amount; its digits are read later
         return f"{quantity} {unit}s"
     if magnitude is not None:
         magnitude = magnitude.lower()
@@ -59,7 +59,7 @@ def _units_and_cents(
 
 
 def _year(number: int) -> str:
-    """A number from 1001 to 2999 in pairs of digits."""
+    """Read a number from 1001 to 2999 in pairs of digits."""
     if number == 2000:
         return "two thousand"
     if 2000 < number < 2010:
@@ -86,7 +86,7 @@ def _read_digits(digits: str, cardinal: Callable[[int], str]) -> str:
 
 
 def _number(match: re.Match) -> str:
-    """A whole number with the plural or possessive "s" that stands at its end: "1990s" -> "nineteen nineties"."""
+    """Read a whole number with a plural or possessive "s" at its end: "1990s" -> "nineteen nineties"."""
     words, suffix = _read_digits(match[1], _cardinal), match[2]
     if suffix is None:
         return words
@@ -119,7 +119,7 @@ expand_numbers_of_tacotron2 = rules(
 )
 
 
-# FastPitch 1.1's own table, which derives from an MIT-licensed one: ASCII, and the characters that it is written for.
+# FastPitch 1.1's own table, derived from an MIT-licensed one: ASCII, and the characters that it replaces.
 _WRITTEN = json.loads((Path(__file__).parent / "ascii.json").read_text(encoding="utf-8"))
 _TABLE = {one: written for written, characters in _WRITTEN.items() for one in characters}
 
@@ -128,12 +128,12 @@ _ENDINGS = ("'s", "s", "th", "nd", "st", "rd")
 
 
 def to_ascii(text: str) -> str:
-    """The text by the table; what the table lacks is left out: dashes, "…", "œ", "½", scripts of Asia, emoji."""
+    """Convert text with the table; what the table lacks is dropped: dashes, "…", "œ", "½", scripts of Asia, emoji."""
     return text if text.isascii() else "".join(one if one.isascii() else _TABLE.get(one, "") for one in text)
 
 
 def left_out(text: str) -> list[str]:
-    """The letters, numbers and signs of ``text`` that ``to_ascii`` leaves out; punctuation is not said."""
+    """Return the letters, numbers and signs of ``text`` that ``to_ascii`` drops; punctuation isn't spoken."""
     lost = [one for one in text if not one.isascii() and one not in _TABLE]
     return [one for one in lost if unicodedata.category(one)[0] in "LNS"]
 
@@ -145,7 +145,7 @@ def _unit(match: re.Match) -> str:
 
 
 def _pairs(digits: str) -> list[str]:
-    """Up to four digits in the groups they are read in: 264 -> 2 64, 2490 -> 24 90, 101 -> 1 0 1, 500 -> 500."""
+    """Split up to four digits into groups as they are read: 264 -> 2 64, 2490 -> 24 90, 101 -> 1 0 1, 500 -> 500."""
     if len(digits) > 4:
         return [digits]
     if len(digits) > 2 and digits[-2] == "0":
@@ -155,7 +155,7 @@ def _pairs(digits: str) -> list[str]:
 
 
 def _mixed(match: re.Match) -> str:
-    """Part "H264" -> "H 2 64", "B2B" -> "B 2 B"; ordinals and decades ("1st", "1990s") stay as they are."""
+    """Split "H264" -> "H 2 64", "B2B" -> "B 2 B"; ordinals and decades ("1st", "1990s") stay as they are."""
     parts = [part for part in re.split(r"(\d+)", match[0]) if part]
     if parts[-1] in _ENDINGS and parts[-2].isdigit():
         parts[-2:] = [parts[-2] + parts[-1]]
@@ -163,9 +163,9 @@ def _mixed(match: re.Match) -> str:
     return " ".join(groups)
 
 
-# "7:30 am" is "7 30 a.m."; a sentence's own full stop then follows a second one, as published (quirk 8).
+# "7:30 am" is "7 30 a.m."; the sentence's own full stop then follows a second one, as published (quirk 8).
 expand_times = rules("published_times")
-# Units of memory, frequency and length, dimensions ("3 x 5"), and letters apart from digits.
+# Units of memory, frequency and length, dimensions ("3 x 5"), and splitting letters from digits.
 expand_letters_and_numbers = rules("published_units_and_letters", unit=_unit, mixed=_mixed)
 # Every run of two or more capitals letter by letter, words included: "WHY" -> "W.H.Y." (quirk 2).
 spell_acronyms = rules("published_acronyms", spelled=lambda match: ".".join(match[1]) + "." + "'s" * bool(match[2]))
