@@ -97,7 +97,7 @@ def test_the_project_keeps_its_own_rules():
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1746,
+    "flat files of common/": 1749,
     "audio, nn": 1520,
     "text": 4700,
     "data": 850,
@@ -113,7 +113,7 @@ SIZES = {
     "scripts": 3737,
     "platform": 312,
     "files at the root, speech_toolkit": 500,
-    "tests": 24107,
+    "tests": 24000,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

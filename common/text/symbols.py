@@ -88,7 +88,7 @@ class SymbolTable:
         return symbol in self.ids
 
     def splitter(self, *, without: Collection[str] = ()) -> re.Pattern:
-        """Return a pattern that matches the longest symbol, except padding and those ``without``, else one character."""
+        """Return a pattern of the longest symbol, except padding and those ``without``, else of one character."""
         symbols = sorted({*self.symbols} - {PADDING, *without}, key=len, reverse=True)
         return re.compile("|".join([*map(re.escape, symbols), "."]), re.DOTALL)
 
