@@ -1,1 +1,1 @@
-"""What more than one model needs: audio, text, training engine, checkpoints and logs."""
+"""Code that the models share: audio, text, the training engine, checkpoints and logs."""

@@ -11,16 +11,16 @@ from typing import Any
 from common.errors import InputError, shown
 from common.options import check_options, option
 
-_once = cache(lambda adapter, kind: adapter(kind))  # pydantic's reader of a class takes milliseconds to make
+_once = cache(lambda adapter, kind: adapter(kind))  # building pydantic's adapter for a class takes milliseconds
 
 
 @dataclass(frozen=True)
 class AudioConfig:
-    """The description of a mel-spectrogram; two models fit each other if theirs are equal.
+    """The settings of a mel-spectrogram; two models are compatible if theirs are equal.
 
-    ``framing`` is ``centered`` (reflect-padded by filter_length / 2 on both sides, 1 + T // hop frames, as
-    Tacotron 2's) or ``aligned`` (reflect-padded by (filter_length - hop) / 2, T // hop frames, magnitude with
-    1e-9 added under the root, as HiFi-GAN's).
+    ``framing`` is ``centered`` (1 + T // hop frames, reflect-padded by filter_length / 2, as in Tacotron 2) or
+    ``aligned`` (T // hop frames, reflect-padded by (filter_length - hop) / 2, with 1e-9 added under the magnitude's
+    root, as in HiFi-GAN).
     """
 
     sampling_rate: int = option(22050, "Hz", least=1, most=1_000_000, names=("-sr",))
@@ -32,11 +32,11 @@ class AudioConfig:
     mel_fmax: float | None = option(8000.0, "Hz", above=0)  # None: half the sampling rate
     framing: str = option(
         "centered",
-        "where frames start: centered as Tacotron 2's, aligned as HiFi-GAN's",
+        "alignment of frames: centered as in Tacotron 2, or aligned as in HiFi-GAN",
         choices=("centered", "aligned"),
     )
     # None: as recorded
-    peak: float | None = option(None, "scale each clip to this largest absolute sample", above=0, most=1)
+    peak: float | None = option(None, "peak amplitude to scale each clip to", above=0, most=1)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -53,7 +53,7 @@ class AudioConfig:
 
 
 class Architecture:
-    """Base of every model's ``ModelConfig``; a model with several speakers has a field ``n_speakers``."""
+    """Base class of every model's ``ModelConfig``; multi-speaker models have a field ``n_speakers``."""
 
     @property
     def sees_padding(self) -> str | None:
@@ -62,19 +62,19 @@ class Architecture:
 
     @property
     def has_aligner(self) -> bool:
-        """Whether the network has ``misfits(batch)``, which returns how badly transcripts fit recordings (B,)."""
+        """Whether the network has ``misfits(batch)``, which scores how badly transcripts fit their recordings (B,)."""
         return False
 
     @property
     def list_columns(self) -> str:
-        """The columns of its lists, as in the file names of scripts/prepare_dataset.sh."""
+        """The columns of the model's lists, as scripts/prepare_dataset.sh spells them in file names."""
         return "audio_text"
 
 
 def audio_preset(sampling_rate: int) -> AudioConfig:
-    """Return the usual mels of a rate: windows of about 50 ms every 12 ms; from 16 to 32 kHz, fmax is 8000 Hz."""
+    """Return the usual settings at a rate: windows of about 50 ms every 12 ms; fmax is 8000 Hz from 16 to 32 kHz."""
     if sampling_rate < 16000:
-        hop = max(16, 16 * round(sampling_rate * 0.00075))  # a product of small factors, as vocoders need
+        hop = max(16, 16 * round(sampling_rate * 0.00075))  # vocoders need a hop with small factors
         window = 4 * hop
     elif sampling_rate == 16000:
         hop, window = 200, 800
@@ -92,12 +92,12 @@ def to_plain(config: Any) -> dict[str, Any]:
 
 
 def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] = InputError) -> Any:
-    """Make a dataclass from plain types, with lists for tuples and dicts for dataclasses; missing fields are defaults.
+    """Build a dataclass from plain types: lists become tuples, dicts become dataclasses; missing fields are defaults.
 
-    Types are strict: a bool is no number, but an int is a float. Raises an InputError of type ``error``, which begins
-    with ``where`` and names the field, if one is unknown, missing, of another type or refused by the class.
+    Types are strict: a bool isn't a number, but an int is accepted as a float. If a field is unknown, missing, of
+    another type or rejected by the class, raises an ``error`` that begins with ``where`` and names the field.
     """
-    from pydantic import TypeAdapter, ValidationError  # imported here, as few commands need it before they load a model
+    from pydantic import TypeAdapter, ValidationError  # few commands need it before they load a model
 
     with naming_errors(where, error=error):
         try:
@@ -112,7 +112,7 @@ def from_plain(kind: type, values: Any, *, where: str, error: type[InputError] =
 
 @contextmanager
 def naming_errors(where: str, *, error: type[InputError] = InputError) -> Iterator[None]:
-    """Begin the messages of InputErrors in the block with ``where``, and raise them as ``error``."""
+    """Prefix InputErrors from the block with ``where``, and raise them as ``error``."""
     try:
         yield
     except InputError as found:
@@ -120,14 +120,14 @@ def naming_errors(where: str, *, error: type[InputError] = InputError) -> Iterat
 
 
 def differences(first: Any, second: Any, *, names: tuple[str, str], ignored: Collection[str] = ()) -> list[str]:
-    """One line for each value in which two configs of the same class differ, but for fields that are ``ignored``."""
+    """Return one line per value that differs between two configs of the same class, except in ``ignored`` fields."""
     left, right = (_leaves({k: v for k, v in to_plain(one).items() if k not in ignored}) for one in (first, second))
     pairs = ((path[1:], left.get(path), right.get(path)) for path in left | right)
     return [f"{path}: {shown(one)} ({names[0]}), {shown(two)} ({names[1]})" for path, one, two in pairs if one != two]
 
 
 def _leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """Return the values in nested dicts and lists of dicts by their paths: ``.blocks[0].filters``."""
+    """Return the values in nested dicts and lists of dicts by path: ``.blocks[0].filters``."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return {key: leaf for i, one in enumerate(value) for key, leaf in _leaves(one, f"{path}[{i}]").items()}
     if not isinstance(value, dict):

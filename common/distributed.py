@@ -1,4 +1,4 @@
-"""Distributed processes: their ranks, and exchanges between them."""
+"""Distributed processes: their ranks, and communication between them."""
 
 import os
 import signal
@@ -18,13 +18,12 @@ from common.precision import check_cuda
 from common.progress import progress
 from common.signals import stops_handled_by
 
-_TIMEOUT = timedelta(minutes=10)  # of exchanges within updates, which all processes reach at about the same time
-_HOST_TIMEOUT = timedelta(minutes=30)  # of exchanges over the host, where some processes measure or write for long
-# After a failed or late exchange, NCCL lets the next one raise; by default it ends the process from another thread,
-# without our error message.
+_TIMEOUT = timedelta(minutes=10)  # within updates, where all processes arrive at about the same time
+_HOST_TIMEOUT = timedelta(minutes=30)  # over the host, where one process may measure or write for a long time
+# Raise at the first collective after a failed one; by default, NCCL ends the process without our error message.
 _RAISE_LATER = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "2"}
 
-# (n_items, compute, description) -> results of items 0 to n_items - 1, as of `Ranks.gather_over`
+# (n_items, compute, description) -> results of items 0 to n_items - 1, like `Ranks.gather_over`
 Gather = Callable[[int, Callable[[Sequence[int]], Iterator[Any]], str], list[Any]]
 
 
@@ -59,10 +58,7 @@ class Ranks:
     def gather_over(
         self, n_items: int, compute: Callable[[Sequence[int]], Iterator[Any]], description: str
     ) -> list[Any]:
-        """Return the results of items 0 to ``n_items`` - 1, in order; each process computes every world-size-th.
-
-        ``compute`` yields the results of the indices that it is given.
-        """
+        """Return the results of items 0 to ``n_items`` - 1, in order; ``compute`` yields those of given indices."""
         own = range(n_items)[self.rank :: self.world_size]
         watched = progress(compute(own), total=len(own), desc=description, unit="utterances", enabled=self.is_main)
         shares = self.gather(list(watched))
@@ -77,11 +73,11 @@ class Ranks:
 
 @contextmanager
 def processes(*, cuda: bool) -> Iterator[Ranks]:
-    """Join the processes that ``torchrun`` started, if it did, within the block.
+    """Within the block, join the processes that ``torchrun`` started, if any.
 
     Raises:
         OptionError: ``--cuda`` without a usable GPU, or more processes than GPUs on this machine.
-        InputError: the processes don't find each other, or another one has ended.
+        InputError: the processes can't reach each other, or another one has ended.
     """
     set_by_torchrun = {"WORLD_SIZE": 1, "RANK": 0, "LOCAL_RANK": 0}
     world_size, rank, local_rank = (int(os.environ.get(name, usual)) for name, usual in set_by_torchrun.items())
@@ -89,7 +85,7 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
     if cuda:
         check_cuda()
         if local_rank >= (n_gpus := torch.cuda.device_count()):
-            raise OptionError(f"--cuda: more processes here than GPUs, expected at most {n_gpus}")
+            raise OptionError(f"--cuda: more processes than GPUs on this machine, expected at most {n_gpus}")
         device = torch.device("cuda", local_rank)
         torch.cuda.set_device(device)
     if world_size > 1:
@@ -99,22 +95,22 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
                 backend, bound = ("nccl", device) if cuda else ("gloo", None)
                 dist.init_process_group(backend, timeout=_TIMEOUT, device_id=bound)
                 host = dist.new_group(backend="gloo", timeout=_HOST_TIMEOUT)
-        except (RuntimeError, ValueError) as error:  # the latter where torchrun's variables are missing
-            raise InputError(f"the {world_size} processes do not find each other: {reason(error)}") from error
+        except (RuntimeError, ValueError) as error:  # ValueError: torchrun's variables are missing
+            raise InputError(f"the {world_size} processes cannot reach each other: {reason(error)}") from error
     try:
         yield Ranks(rank, world_size, device, host)
     except RuntimeError as error:
-        if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # whose errors are RuntimeErrors
+        if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # Gloo raises plain RuntimeErrors
             raise
-        what = f"process {rank} of {world_size} has lost its connection to another one, which has failed or was killed"
-        raise InputError(f"{what}; start all again, with --resume") from error
+        what = f"process {rank} of {world_size} has lost its connection to another one, which failed or was killed"
+        raise InputError(f"{what}; restart all of them with --resume") from error
     finally:
         if dist.is_initialized():
-            time.sleep(0.1)  # Gloo's threads need the interpreter to free tensors, which this thread would hold
+            time.sleep(0.1)  # let Gloo's threads acquire the interpreter lock to free tensors
             dist.destroy_process_group()
 
 
 def own_cores() -> int:
-    """Return this process's share of the usable cores of this machine."""
+    """Return this process's share of the machine's usable cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))

@@ -1,4 +1,4 @@
-"""Errors that are for people: one line that says what is wrong, where, and what to do."""
+"""User-facing errors: one line that says what is wrong, where, and what to do."""
 
 import argparse
 from collections.abc import Collection
@@ -10,27 +10,27 @@ _LONGEST_SHOWN = 100  # characters of a value in a message
 
 
 class InputError(Exception):
-    """Bad input: a file, a list, a checkpoint or an utterance. Commands end with exit status 1."""
+    """Bad input: a file, a list, a checkpoint or an utterance. Commands exit with status 1."""
 
 
 class OptionError(InputError, argparse.ArgumentTypeError):
-    """Options that cannot be used or do not fit together. Commands end with exit status 2."""
+    """Options that are invalid or don't go together. Commands exit with status 2."""
 
 
 class CheckpointError(InputError):
-    """A checkpoint that cannot be read, is of another model, or does not fit this one."""
+    """A checkpoint that can't be read, is of another model, or doesn't fit this one."""
 
 
 class AudioError(InputError):
-    """An audio file that cannot be used: missing, truncated, of another rate, not mono, not finite."""
+    """An unusable audio file: missing, truncated, not mono, not finite, or at another sampling rate."""
 
 
 class OutputError(InputError):
-    """A file or folder that cannot be written. Commands end with exit status 1."""
+    """A file or folder that can't be written. Commands exit with status 1."""
 
 
 def check_choice(name: str, value: str | None, choices: Collection[str]) -> None:
-    """Raise InputError unless ``value`` is one of ``choices``; ``name`` says what it is."""
+    """Raise InputError unless ``value`` is one of ``choices``; the message calls it ``name``."""
     if value not in choices:
         raise InputError(f"{name} {shown(value)}: expected one of {', '.join(choices)}")
 
@@ -44,12 +44,12 @@ def shown(value: Any, *, longest: int = _LONGEST_SHOWN) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Return another library's error in one line: its type, and its message shortened."""
+    """Return another library's error as one line: its type and its shortened message."""
     return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
 
 
 def line_and_status(error: Exception) -> tuple[str, int]:
-    """The line that a command prints for an error, and its exit status; raises errors that are bugs of ours."""
+    """Return the line that a command prints for an error, and its exit status; re-raise errors that are bugs."""
     if isinstance(error, InputError):
         return " ".join(str(error).split()), 2 if isinstance(error, OptionError) else 1
     if isinstance(error, OSError):
@@ -61,11 +61,11 @@ def line_and_status(error: Exception) -> tuple[str, int]:
     if is_torch or isinstance(error, MemoryError):
         return "out of memory: use smaller batches, fewer --num-workers, or shorter clips", 1
     if isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker"):
-        hint = "is the memory full? run the same command again (a training with --resume), or with fewer --num-workers"
+        hint = "is memory full? rerun the command (with --resume if it's a training), or use fewer --num-workers"
         return f"{str(error).split('. ')[0]}; {hint}", 1
     raise error
 
 
 def at(where: str) -> str:
-    """Return the place of an error, such as ``list.txt:7``, in parentheses for the end of its message, or ""."""
+    """Return the place of an error in parentheses, ``(list.txt:7)``, to append to its message, or ""."""
     return f" ({where})" if where else ""

@@ -1,4 +1,4 @@
-"""Atomic writes, and readers whose errors name the file."""
+"""Atomic writes, and reads whose errors name the file."""
 
 import codecs
 import fcntl
@@ -22,7 +22,7 @@ _BLOCK = 1 << 20  # bytes
 
 @contextmanager
 def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn an OSError in the block into an OutputError that names ``path``, with a ``hint`` what to do."""
+    """Turn an OSError in the block into an OutputError that names ``path``; ``hint`` says what to do."""
     try:
         yield
     except OutputError as error:
@@ -32,7 +32,7 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
 
 
 def make_folder(path: Path, hint: str = "") -> None:
-    """Make a folder and its parents if they are missing; raises as `writing`."""
+    """Create a folder and its parents if they are missing; same errors as `writing`."""
     with writing(path, hint):
         path.mkdir(parents=True, exist_ok=True)
 
@@ -40,7 +40,7 @@ def make_folder(path: Path, hint: str = "") -> None:
 def lock_folder(folder: Path) -> TextIO:
     """Lock ``folder`` for this process until the returned file is closed; forked processes don't inherit the lock.
 
-    File systems without locks lock nothing. Raises OutputError if another process has the lock, or as `writing`.
+    Does nothing on file systems without locks. Raises OutputError if another process holds the lock, or as `writing`.
     """
     path = folder / ".lock"
     with writing(path):
@@ -48,13 +48,13 @@ def lock_folder(folder: Path) -> TextIO:
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if isinstance(error, BlockingIOError | PermissionError):  # others: a file system without locks
-            raise OutputError(f"{folder}: another process writes into it; stop it, or choose another folder") from error
+        if isinstance(error, BlockingIOError | PermissionError):  # other errors: no locks here
+            raise OutputError(f"{folder}: another process is writing to it; stop it or use another folder") from error
     return file
 
 
 def check_output_file(path: Path) -> None:
-    """Make a file's folder, and check early that the file can be written; raises as `write_atomically`."""
+    """Create a file's folder, and check early that the file can be written; same errors as `write_atomically`."""
     with writing(path):
         target = _target(path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -64,11 +64,11 @@ def check_output_file(path: Path) -> None:
 def write_atomically(
     path: Path, write: Callable[[BinaryIO], object], *, durable: bool = True, shared: bool = False
 ) -> None:
-    """Let ``write`` fill a temporary file, then rename it to ``path``, which is the old file or the new one.
+    """Let ``write`` fill a temporary file, then rename it to ``path``, so that ``path`` is never incomplete.
 
-    With ``shared``, several processes may write the same path at once, and the last one wins. A kill can leave
-    ``.<name>.tmp`` behind. ``durable=False`` skips the flush to the disk, for thousands of small files: a power cut may
-    lose the newest. Raises as `writing`.
+    With ``shared``, several processes may write the same path at once; the last one wins. A kill can leave
+    ``.<name>.tmp`` behind. ``durable=False`` skips fsync, for thousands of small files; a power failure may then lose
+    the newest. Same errors as `writing`.
     """
     with writing(path):
         target = _target(path)
@@ -85,23 +85,20 @@ def write_atomically(
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             if isinstance(error, RuntimeError) and error.__context__ is not None:
-                raise error.__context__ from None  # PyTorch's writer hides it
+                raise error.__context__ from None  # which PyTorch's writer hides
             raise
 
 
 def _target(path: Path) -> Path:
-    """Return the file that ``path`` names, through links; raises OSError for folders and devices."""
-    with suppress(FileNotFoundError):  # path.exists() hides the other errors too, from Python 3.14 on
+    """Return the file that ``path`` names, following links; raises OSError for folders and devices."""
+    with suppress(FileNotFoundError):  # from Python 3.14 on, path.exists() hides other errors too
         if not stat.S_ISREG(path.stat().st_mode):
-            raise OSError("a folder or device is there, and no file")
+            raise OSError("a folder or device is there, not a file")
     return path.resolve() if path.is_symlink() else path
 
 
 def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = ()) -> None:
-    """Raise OptionError if an output is also an input or another output; folders may be shared.
-
-    ``written`` and ``read`` are pairs of a name for messages and a path.
-    """
+    """Raise OptionError if a file is in ``written`` twice, or also in ``read``; pairs are (name for messages, path)."""
     names = {os.path.realpath(path): name for name, path in read}
     for name, path in written:
         key = os.path.realpath(path)
@@ -121,7 +118,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, *, kind: str = "file") -> Any:
-    """Read JSON; raises InputError, which names the place, if the file is missing or isn't JSON."""
+    """Read JSON; raises an InputError that names the place if the file is missing or isn't JSON."""
     try:
         return json.loads(read_text(path, kind=kind))
     except json.JSONDecodeError as error:
@@ -129,30 +126,30 @@ def read_json(path: Path, *, kind: str = "file") -> Any:
 
 
 def parse_yaml(text: str, *, where: str) -> Any:
-    """Read the plain values of a YAML text; raises InputError, which begins with ``where``, if it has any others."""
-    import yaml  # here, as few commands need it
+    """Parse YAML of plain types; other text raises an InputError that begins with ``where``."""
+    import yaml  # here, because few commands need it
 
     class Loader(yaml.SafeLoader):
-        """Reads 1e-5, which is a word in YAML 1.1, as a number."""
+        """Reads 1e-5 as a number; in YAML 1.1, it's a string."""
 
     Loader.add_implicit_resolver(
         "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
     )
     try:
         return yaml.load(text, Loader)
-    except (yaml.YAMLError, ValueError) as error:  # the latter for impossible dates
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
         raise InputError(f"{where}: not YAML ({' '.join(str(error).split())})") from error
 
 
 def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> None:
-    """Raise an InputError of type ``error``, with ``where`` (``list.txt:7``), if a path is no regular file."""
+    """Raise ``error``, with ``where`` (``list.txt:7``), if a path isn't a regular file."""
     if not path.is_file():
         found = f"a folder, expected a {kind}" if path.is_dir() else f"no such {kind}"
         raise error(f"{path}: {found}{at(where)}")
 
 
 def read_text(path: Path, *, kind: str = "file") -> str:
-    """Read the text of a file, or of standard input for ``-``, in UTF-8, or UTF-16 with a byte order mark."""
+    """Read a text file, or standard input for ``-``, as UTF-8, or as UTF-16 if it has a byte order mark."""
     if path != Path("-"):
         check_file(path, kind=kind)
     data = sys.stdin.buffer.read() if path == Path("-") else path.read_bytes()
@@ -167,12 +164,12 @@ def read_text(path: Path, *, kind: str = "file") -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read lines of text; raises as `read_text`."""
-    return read_text(path).removesuffix("\n").split("\n")  # splitlines() would split at characters of texts too
+    """Read lines of text; same errors as `read_text`."""
+    return read_text(path).removesuffix("\n").split("\n")  # splitlines() would also split within texts
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, 64 hexadecimal digits."""
+    """Return the SHA-256 of a file as 64 hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):

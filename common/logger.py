@@ -1,4 +1,4 @@
-"""The log of a run: DLLogger's JSON lines in a file, and its readable lines on stdout."""
+"""A run's log: DLLogger's JSON lines in a file, and its readable lines on stdout."""
 
 import json
 import time
@@ -11,18 +11,18 @@ from common.errors import InputError
 from common.files import make_folder, read_text, writing
 from common.progress import print_line
 
-PREFIX = "DLLL "  # of every line of the JSON log
+PREFIX = "DLLL "  # starts every line of the JSON log
 _HINT = "; choose another --log-file"
-Step = tuple[int, ...]  # (epoch, iteration, iterations an epoch), (epoch,) for its summary, () for the run's
+Step = tuple[int, ...]  # (epoch, iteration, iterations per epoch); (epoch,) for its summary, () for the run's
 
 
 class Logger:
     """Writes a run's log; does nothing unless ``enabled``.
 
-    Each line of the JSON log is ``DLLL`` and an object with ``timestamp`` and ``elapsedtime`` in seconds, ``type``
-    (``LOG`` or ``METADATA``), and ``step`` and ``data``, or ``metric`` and ``metadata``. ``step`` is ``"PARAMETER"``
-    for the options of a run. Numbers that are not finite are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
-    Each line is appended to the file at once, so that neither a kill nor a resumed run loses any.
+    A JSON line is ``DLLL`` and an object with ``timestamp`` and ``elapsedtime`` in seconds, ``type`` (``LOG`` or
+    ``METADATA``), and either ``step`` and ``data`` or ``metric`` and ``metadata``. ``step`` is ``"PARAMETER"`` for the
+    run's options. Non-finite numbers become the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``. Lines are
+    appended immediately, so that neither a kill nor a resumed run loses any.
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
@@ -52,7 +52,7 @@ class Logger:
             print_line(f"DLL {_now()} - {' | '.join(['PARAMETER', *parts])}")
 
     def log(self, step: Step, data: dict[str, Any], *, stdout: bool = True) -> None:
-        """Log the figures ``data`` of ``step``; with ``stdout``, print those with metadata."""
+        """Log the figures ``data`` of ``step``; with ``stdout``, also print those that have metadata."""
         data = {name: value.item() if hasattr(value, "item") else value for name, value in data.items()}
         self._write("LOG", {"step": list(step), "data": _plain(data)})
         if not (stdout and self.stdout):
@@ -78,7 +78,7 @@ class Logger:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Read the objects of a JSON log, without lines that a kill cut short; raises InputError as `read_text`."""
+    """Read the objects of a JSON log, skipping lines that a kill cut short; same errors as `read_text`."""
     records = []
     for line in read_text(path).split("\n"):
         with suppress(json.JSONDecodeError):
@@ -87,7 +87,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read the options and the last figures of the last run in a log; raises as `read_log`."""
+    """Read the options and final figures of the last run in a log; same errors as `read_log`."""
     options: dict[str, Any] = {}
     figures: dict[str, Any] = {}
     for record in read_log(path):
@@ -103,6 +103,6 @@ def _now(seconds: float | None = None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to strict JSON: scalar tensors to numbers, and numbers that are not finite to strings."""
+    """Convert a value to strict JSON: scalar tensors to numbers, and non-finite numbers to strings."""
     text = json.dumps(value, default=lambda one: one.item() if hasattr(one, "item") else str(one))
     return json.loads(text, parse_constant=str)

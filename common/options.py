@@ -1,7 +1,7 @@
-"""Options, declared once as fields of frozen dataclasses in the rooms and packages that use them.
+"""Options, each declared once as a field of a frozen dataclass in the package that uses it.
 
-The command line, variables of scripts, checks of values from files, ``--help``, docs/OPTIONS.md and docs/MIGRATING.md
-come from these declarations. Modules with declarations don't import PyTorch, so that ``--help`` is fast.
+The command line, variables of scripts, validation of files, ``--help``, docs/OPTIONS.md and docs/MIGRATING.md all
+use these declarations. Modules that declare options don't import PyTorch, which keeps ``--help`` fast.
 """
 
 import argparse
@@ -17,32 +17,32 @@ from common.errors import InputError, OptionError, shown
 
 @dataclass(frozen=True)
 class Option:
-    """The declaration of an option; ranges apply to numbers, one or several."""
+    """The declaration of an option; ranges apply to each number."""
 
     help: str
-    names: tuple[str, ...] = ()  # further ones, such as -bs
+    names: tuple[str, ...] = ()  # other names, such as -bs
     section: str | None = None  # title in --help, or "title: description"
-    published: tuple[str, ...] = ()  # options (--lr) and variables (LR) of the originals that are aliases
-    variable: str | None = None  # of the scripts
+    published: tuple[str, ...] = ()  # the originals' options (--lr) and variables (LR) that are aliases
+    variable: str | None = None  # the scripts' variable
     least: float = -math.inf
     most: float = math.inf
     above: float = -math.inf
     below: float = math.inf
     odd: bool = False
     choices: Collection[str] | None = None
-    words: Mapping[str, Any] = field(default_factory=dict)  # words for values, such as all for None
+    words: Mapping[str, Any] = field(default_factory=dict)  # special words and their values, such as all for None
     metavar: str | None = None
     const: Any = None  # value if the option is given without one
-    negatable: bool = False  # a switch has a --no-... form, as those that are on by default
-    off: tuple[str, ...] = ()  # further names of --no-...
-    empty: bool = False  # several values may also be none
-    adds_up: bool = False  # values of a repeated option are appended
+    negatable: bool = False  # a switch has a --no-... form even if it's off by default
+    off: tuple[str, ...] = ()  # other names of --no-...
+    empty: bool = False  # an option with several values accepts none
+    adds_up: bool = False  # repeating the option adds values
     required: bool = False
-    writes: bool = False  # the path is of a file or folder to write
+    writes: bool = False  # the path is a file or folder to write
     read: Callable[[str], Any] | None = None  # parses a word, instead of the type; raises InputError
 
     def problem(self, value: Any) -> str | None:
-        """Return what is expected instead of ``value``, None if it is valid."""
+        """Describe what is expected instead of ``value``; None if it's valid."""
         if value is None or value in self.words.values():
             return None
         if self.choices is not None and value not in self.choices:
@@ -60,20 +60,20 @@ class Option:
 
 
 def option(default: Any, help: str, **known: Any) -> Any:
-    """A field of a dataclass that is an option; ``known`` are fields of `Option`."""
+    """Declare a dataclass field as an option; ``known`` are fields of `Option`."""
     return field(default=default, metadata={"option": Option(help, **known)})
 
 
 def group(kind: type, section: str | None = None, *, by_name: bool = False) -> Any:
-    """A field that holds a dataclass of further options, in ``--help`` below the title ``section`` if there is one.
+    """Declare a field that holds a dataclass of further options; in ``--help``, ``section`` is their title.
 
-    With ``by_name``, it holds a dict of the given values only; others come from elsewhere, such as a checkpoint.
+    With ``by_name``, it holds a dict of the given values; others come from elsewhere, such as a checkpoint.
     """
     return field(default_factory=dict if by_name else kind, metadata={"group": (kind, section, by_name)})
 
 
 def declared(one: Field) -> Option | None:
-    """Return the declaration of a field, if it is an option."""
+    """Return the declaration of a field if it's an option."""
     return one.metadata.get("option")
 
 
@@ -90,9 +90,9 @@ def add_options(
     without: Collection[str] = (),
     title: str | None = None,
 ) -> None:
-    """Add the options of a dataclass and its groups, but for fields in ``without``.
+    """Add the options of a dataclass and its groups, except fields in ``without``.
 
-    ``defaults`` replace declared defaults by field name. ``title`` is for options without a section.
+    ``defaults`` override declared defaults by field name. ``title`` is the section of options without one.
     """
     defaults = defaults or {}
     for one in fields(kind):
@@ -113,14 +113,14 @@ def add_options(
 
 
 def words_of_value(value: Any) -> str:
-    """Return a value as on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
+    """Return a value as written on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
     if not isinstance(value, tuple | list):
         return str(value)
     return " ".join(",".join(map(str, one)) if isinstance(one, tuple | list) else str(one) for one in value)
 
 
 def _section_of(parser: argparse._ActionsContainer, section: str | None) -> argparse._ActionsContainer:
-    """Return the parser's group for a section, which is made at the first use."""
+    """Return the parser's group for a section, created on first use."""
     if section is None:
         return parser
     title, _, about = section.partition(": ")
@@ -137,7 +137,7 @@ def _add_option(parser: argparse._ActionsContainer, name: str, hint: Any, known:
         alone = default is False and not known.negatable
         given["action"] = "store_true" if alone else argparse.BooleanOptionalAction
     else:
-        one_of = replace(known, words={}) if several else known  # words for several values are for variables only
+        one_of = replace(known, words={}) if several else known  # these words stand for all values, in variables only
         given |= {"type": partial(read_word, kind=kind, known=one_of), "metavar": known.metavar}
         if default not in (None, (), MISSING) and "default" not in known.help:
             given["help"] += " (default: %(default)s)"
@@ -176,7 +176,7 @@ def read_word(text: str, kind: type, known: Option) -> Any:
     if known.read is not None:
         return known.read(text)
     if not text:
-        raise OptionError("'': expected text that is not empty")
+        raise OptionError("'': expected non-empty text")
     try:
         value = kind(text)
     except ValueError:
@@ -190,7 +190,7 @@ def read_word(text: str, kind: type, known: Option) -> Any:
 
 
 def read_value(value: Any, hint: Any, known: Option) -> Any:
-    """Check the value of an option of type ``hint`` in a JSON file; raises as `read_word`."""
+    """Parse an option's value of type ``hint`` from a JSON file; same errors as `read_word`."""
     kind, several = _type_of(hint)
     if several:
         return tuple(read_word(word, kind, known) for word in words_of_value(value).split())
@@ -198,7 +198,7 @@ def read_value(value: Any, hint: Any, known: Option) -> Any:
 
 
 def read_options(args: argparse.Namespace, kind: type, **others: Any) -> Any:
-    """Make the dataclass ``kind`` from parsed options; ``others`` are values of its other fields."""
+    """Build the dataclass ``kind`` from parsed options; ``others`` are values of its other fields."""
     values = dict(others)
     for one in fields(kind):
         if one.name in others:
@@ -219,7 +219,7 @@ def _frozen(value: Any) -> Any:
 
 
 def read_switch(name: str, value: str) -> bool:
-    """Parse a variable that is a switch; raises OptionError."""
+    """Parse the value of a variable that is a switch; raises OptionError."""
     if value.lower() in ("1", "true", "yes", "on"):
         return True
     if value.lower() in ("0", "false", "no", "off"):
@@ -228,22 +228,22 @@ def read_switch(name: str, value: str) -> bool:
 
 
 def variables_of(known: Option) -> list[str]:
-    """Return the variables that set an option: ours, if it has one, and those of the originals."""
+    """Return the variables that set an option: ours, if there is one, and the originals'."""
     originals = [one for one in known.published if one[0] != "-"]
     return originals if known.variable is None else [known.variable, *originals]
 
 
 def words_of_variables(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> list[str]:
-    """Return the command line that the variables in ``environ`` stand for; empty ones count as unset.
+    """Return the command line equivalent to the variables in ``environ``; empty ones count as unset.
 
-    Raises an OptionError that names a variable with an invalid value, or variables of one option that differ.
+    Raises an OptionError that names a variable with an invalid value, or variables that disagree on one option.
     """
     words = []
     for action in parser._actions:
         known = getattr(action, "declared", None)
         if known is not None and (found := [one for one in variables_of(known) if environ.get(one)]):
             if len({environ[one] for one in found}) > 1:
-                raise OptionError(f"{', '.join(f'{one}={environ[one]}' for one in found)}: one option; leave one out")
+                raise OptionError(f"{', '.join(f'{one}={environ[one]}' for one in found)}: one option; give only one")
             words += _words_of_variable(found[0], environ[found[0]], action, known)
     return words
 
@@ -264,7 +264,7 @@ def _words_of_variable(name: str, value: str, action: argparse.Action, known: Op
 
 
 def check_options(values: Any) -> None:
-    """Raise an InputError that names the field if the value of an option is invalid."""
+    """Raise an InputError that names the field if an option's value is invalid."""
     for one in fields(values):
         known, value = declared(one), getattr(values, one.name)
         for item in value if isinstance(value, tuple) else (value,):
@@ -273,7 +273,7 @@ def check_options(values: Any) -> None:
 
 
 def options_of(kind: type) -> Iterator[tuple[str, Any, Option]]:
-    """Yield name, type and declaration of each option of a dataclass and its groups."""
+    """Yield the name, type and declaration of each option in a dataclass and its groups."""
     for one in fields(kind):
         if "group" in one.metadata:
             yield from options_of(one.metadata["group"][0])

@@ -1,4 +1,4 @@
-"""Figures of utterances over time: mel-spectrograms, attention, pitch and other curves; without a display."""
+"""Plots of utterances over time: mel-spectrograms, attention, pitch and other curves; no display is needed."""
 
 import math
 import textwrap
@@ -20,19 +20,19 @@ from common.audio.mel import hz_to_mel
 from common.config import AudioConfig
 from common.files import write_atomically
 
-matplotlib.rcParams["text.parse_math"] = False  # titles and symbols may hold dollar signs
-MIN_WIDTH, MAX_WIDTH, WIDTH_PER_SECOND = 10.0, 20.0, 2.0  # inches of a figure
-MEL_HEIGHT, CURVES_HEIGHT, MARGIN = 2.5, 1.7, 0.5  # inches of a panel, and of what surrounds all
+matplotlib.rcParams["text.parse_math"] = False  # titles and symbols may contain dollar signs
+MIN_WIDTH, MAX_WIDTH, WIDTH_PER_SECOND = 10.0, 20.0, 2.0  # of a figure, inches
+MEL_HEIGHT, CURVES_HEIGHT, MARGIN = 2.5, 1.7, 0.5  # of a panel and around all panels, inches
 MIN_ATTENTION, MAX_ATTENTION = 4.5, 9.0  # inches
-TITLE_LETTERS = 10.5  # an inch
+TITLE_LETTERS = 10.5  # per inch
 SYMBOL_SIZE = 8.0  # points, of symbols below the mels and beside the attention
-SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # inches, of a line of symbols
-LETTER_ROOM = SYMBOL_SIZE * 0.65 / 72  # inches, of a letter
+SYMBOL_ROOM = SYMBOL_SIZE * 1.2 / 72  # height of a line of symbols, inches
+LETTER_ROOM = SYMBOL_SIZE * 0.65 / 72  # width of a letter, inches
 MOST_ROWS = 8  # of symbols below the mels
 HZ_TICKS = (0, 500, 1000, 2000, 4000, 8000, 16000)
 PITCH = "pitch (Hz)"
 
-Curves = Mapping[str, Tensor]  # title -> one value a frame (F,); those that are not finite are gaps
+Curves = Mapping[str, Tensor]  # title -> one value per frame (F,); non-finite values are gaps
 
 
 def plot_utterance(
@@ -45,14 +45,14 @@ def plot_utterance(
     alignment: Tensor | None = None,
     curves: Mapping[str, Curves] | None = None,
 ) -> Figure:
-    """Draw an utterance in panels above each other, which share a time axis in seconds.
+    """Draw an utterance in stacked panels that share a time axis in seconds.
 
-    - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
+    - ``mels``: log-mel-spectrograms (n_mels, F) by title, in one range of colors; two of equal size are followed by
       their difference. ``audio`` describes them.
-    - ``symbols``: those of its text (L,), beside the attention, and below the mels in the middle of their ``durations``
-      (L,) in frames if these are given. Where room is short, they stand in several rows.
-    - ``alignment``: attention weights (F, L), with ``durations`` as a line over it.
-    - ``curves``: groups of them by the name of their axis, such as `PITCH`, which is 0 where unvoiced.
+    - ``symbols``: those of the text (L,), beside the attention. With ``durations`` (L,) in frames, they're also below
+      the mels, each at the middle of its duration, in several rows if they would overlap.
+    - ``alignment``: attention weights (F, L), with ``durations`` drawn over them as a line.
+    - ``curves``: groups of curves by the label of their axis, such as `PITCH`, where 0 means unvoiced.
     """
     seconds = audio.hop_length / audio.sampling_rate
     arrays = {name: _to_array(mel) for name, mel in mels.items()}
@@ -95,7 +95,7 @@ def plot_utterance(
 
 
 def _title(text: str, symbols: Sequence[str], *, width: float) -> str:
-    """One line of what the font has of a text, followed by its symbols if it lacks some of it."""
+    """Return one line of the characters that the font has, followed by the symbols if some are missing."""
     font = get_font(findfont("DejaVu Sans"))
     drawable = "".join(one for one in text if font.get_char_index(ord(one)))
     drawable += "" if drawable == text else "".join(symbols)
@@ -103,7 +103,7 @@ def _title(text: str, symbols: Sequence[str], *, width: float) -> str:
 
 
 def _label_symbols(axis: Axis, symbols: Sequence[str], counts: np.ndarray, *, seconds: float, scale: float) -> None:
-    """Write the symbols that have frames below an axis of ``scale`` inches a second, in as many rows as they need."""
+    """Write symbols that have frames below an axis of ``scale`` inches per second, in as many rows as they need."""
     spoken = counts.nonzero()[0].tolist()
     places = (counts.cumsum() - counts / 2)[spoken] * seconds
     labels = [symbols[index].replace(" ", "\u2423") for index in spoken]
@@ -111,18 +111,18 @@ def _label_symbols(axis: Axis, symbols: Sequence[str], counts: np.ndarray, *, se
     n_rows = next((n for n in range(1, MOST_ROWS) if (places[n:] - places[:-n] >= room).all()), MOST_ROWS)
     rows = ["\n" * (index % n_rows) + label for index, label in enumerate(labels)]
     axis.set_ticks(places, rows, minor=True, fontsize=SYMBOL_SIZE)
-    axis.remove_overlapping_locs = False  # major ticks do not take their place
+    axis.remove_overlapping_locs = False  # major ticks don't replace them
     axis.set_tick_params(which="minor", length=0, pad=4, labelbottom=bool(labels))
     axis.set_tick_params(which="major", pad=4 + 72 * min(n_rows, len(labels)) * SYMBOL_ROOM)
 
 
 def save_png(figure: Figure, path: Path) -> None:
-    """Write ``figure`` as a PNG; raises as `common.files.write_atomically`."""
+    """Write ``figure`` as a PNG; same errors as `common.files.write_atomically`."""
     write_atomically(path, lambda file: figure.savefig(file, format="png"), durable=False)
 
 
 def to_image(figure: Figure) -> np.ndarray:
-    """The drawn figure as ``(height, width, 3)`` uint8."""
+    """Render a figure as (height, width, 3) uint8."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()
@@ -134,21 +134,21 @@ def _to_array(tensor: Tensor) -> np.ndarray:
 
 
 def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
-    """Ticks in Hz on an axis on which channel i of ``audio``'s mels lies from i to i + 1, by Slaney's scale."""
+    """Set ticks in Hz on an axis where channel i of ``audio``'s mels spans i to i + 1, by Slaney's scale."""
     low, high = audio.mel_fmin, audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
     inside = [hz for hz in HZ_TICKS if low <= hz <= high]
     mels, (lowest, highest) = hz_to_mel(np.array(inside)), hz_to_mel(np.array([low, high]))
     places = (mels - lowest) / (highest - lowest) * (audio.n_mels + 1) - 0.5
-    axis.set_ticks(np.clip(places, 0, audio.n_mels), [str(hz) for hz in inside])  # the ends lie half a channel outside
+    axis.set_ticks(np.clip(places, 0, audio.n_mels), [str(hz) for hz in inside])  # the ends are half a channel outside
     axis.set_label_text("frequency (Hz)")
 
 
 def _draw_image(
     axis: Axes, title: str, rows: np.ndarray, *, seconds: float, first: float, unit: str, **colors: Any
 ) -> None:
-    """rows (N, F), a frame every ``seconds``, from ``first`` upwards; ``unit`` says what the colors are."""
+    """Draw rows (N, F) upward from ``first``, a frame every ``seconds``; ``unit`` is the label of the colors."""
     extent = (0, rows.shape[1] * seconds, first, first + len(rows))
-    # Without interpolation, since smoothed images make larger files.
+    # No interpolation: smoothed images make larger files.
     image = axis.imshow(rows, aspect="auto", origin="lower", interpolation="none", extent=extent, **colors)
     axis.figure.colorbar(image, cax=axis.inset_axes((1.01, 0, 0.015, 1)), label=unit)
     axis.set_title(title, loc="left", y=1.0, fontsize="medium")
@@ -157,13 +157,13 @@ def _draw_image(
 def _draw_attention(
     axis: Axes, weights: np.ndarray, counts: np.ndarray, symbols: Sequence[str], *, seconds: float, height: float
 ) -> None:
-    """Weights (L, F) with the text upwards, and a line through the symbols' ``counts`` of frames (L,) or ()."""
+    """Draw weights (L, F), the text upward, and a line that shows the symbols' ``counts`` of frames (L,) or ()."""
     title, ends = "attention; line: durations" if len(counts) else "attention", np.cumsum(counts)
     _draw_image(axis, title, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", vmin=0, vmax=1)
     times = np.stack([ends - counts, ends], axis=1).ravel() * seconds
     axis.plot(times, np.arange(len(counts)).repeat(2), color="white", linewidth=0.8)
     axis.set_ylabel("symbol")
-    if len(symbols) == len(weights):  # in as many columns as they need, which spaces make
+    if len(symbols) == len(weights):  # padded with spaces into as many columns as they need
         n_columns = math.ceil(len(weights) * SYMBOL_ROOM / height)
         column = " " * (2 * max(map(len, symbols)) + 2)
         labels = [one.replace(" ", "\u2423") + column * (index % n_columns) for index, one in enumerate(symbols)]
@@ -171,7 +171,7 @@ def _draw_attention(
 
 
 def _draw_curves(axis: Axes, unit: str, curves: Curves, *, seconds: float) -> None:
-    """Curves (F,) over time; one without a finite value is left out, and so is pitch of 0."""
+    """Draw curves (F,) over time; skip curves without a finite value, and pitch of 0."""
     axis.set_ylabel(unit)
     for name, tensor in curves.items():
         values = _to_array(tensor)

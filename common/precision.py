@@ -16,7 +16,7 @@ from common.cli import ComputingOptions
 from common.errors import OptionError, check_choice
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
-_BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, then ARM
+_BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # x86, then ARM
 _M_TRIM_THRESHOLD = -1  # glibc, malloc.h
 _M_MMAP_MAX = -4
 
@@ -30,7 +30,7 @@ class Precision:
 
     @property
     def device(self) -> torch.device:
-        """The current GPU with ``cuda``, else the CPU."""
+        """The current GPU with ``cuda``, otherwise the CPU."""
         return torch.device("cuda" if self.cuda else "cpu")
 
     @property
@@ -47,9 +47,9 @@ class Precision:
         return torch.autocast(self.device.type, dtype=self.amp_dtype or torch.bfloat16, enabled=is_mixed)
 
     def cast_weights(self, network: Any) -> None:
-        """For inference, cast once the weights that autocast would cast in each call, with the same results.
+        """For inference, cast weights once instead of in each call under autocast; the results are the same.
 
-        A module's attribute ``in_float32`` names its children whose weights are used in float32.
+        A module's attribute ``in_float32`` names children whose weights stay in float32.
         """
         if self.amp_dtype is None or not isinstance(network, nn.Module):
             return
@@ -62,11 +62,11 @@ class Precision:
 
 
 def prepare_computing(computing: ComputingOptions) -> Precision:
-    """Prepare this process for computing, and return device and precision; raises OptionError without a usable GPU."""
+    """Configure PyTorch, and return the device and precision; raises OptionError if --cuda finds no usable GPU."""
     torch.backends.cudnn.benchmark = computing.cudnn_benchmark
     if computing.cuda:
         check_cuda()
-        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans for each new length of text, which takes tens of ms
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it spends tens of ms planning for each new text length
         torch.set_float32_matmul_precision("high" if computing.tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = computing.tf32
     else:
@@ -89,7 +89,7 @@ def check_cuda() -> None:
 
 
 def precision_of_device(device: str) -> Precision:
-    """Return full precision on "cuda", "cpu", or with "auto" on a GPU if there is one; raises as `check_cuda`."""
+    """Return full precision on "cuda", "cpu" or "auto" (a GPU if there is one); same errors as `check_cuda`."""
     check_choice("device", device, ("auto", "cpu", "cuda"))
     cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     if cuda:
@@ -101,8 +101,8 @@ def precision_of_device(device: str) -> Precision:
 def has_bfloat16(*, cuda: bool) -> bool:
     """Whether the GPU or the processor has instructions for bfloat16.
 
-    Emulated, it takes several times as long as float32. oneDNN answers yes for every processor with AVX-512, so the
-    instructions are looked up. The environment variable CPU_BFLOAT16, true or false, overrides the answer.
+    Emulated bfloat16 is several times slower than float32. oneDNN reports support for every processor with AVX-512, so
+    the instructions are checked too. The environment variable CPU_BFLOAT16 (true or false) overrides the result.
     """
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
@@ -116,7 +116,7 @@ def has_bfloat16(*, cuda: bool) -> bool:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread within the block: for a short sentence, starting others takes longer."""
+    """Compute on one thread within the block; for a short sentence, starting more takes longer."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -127,7 +127,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
-    """Append the time of the block's work on a device to ``seconds``, not counting earlier work."""
+    """Append the time that the block's work takes on a device to ``seconds``, without earlier work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     started = time.perf_counter()
@@ -138,9 +138,9 @@ def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
 
 
 def keep_freed_memory() -> bool:
-    """Let freed memory serve the next tensors instead of being returned; call it before work on a CPU.
+    """Reuse freed memory for later tensors instead of returning it; call this before computing on a CPU.
 
-    By default, glibc maps each large tensor anew, and the system clears its pages on first use, which takes longer than
+    By default, glibc maps new memory for each large tensor, and the kernel zeroes its pages, which takes longer than
     many operations. The process keeps its peak memory until it ends. Returns False if the C library isn't glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None

@@ -1,4 +1,4 @@
-"""Progress of long jobs: a bar of tqdm, if that is installed."""
+"""Progress bars for long jobs, drawn by tqdm if it's installed."""
 
 import os
 import sys
@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar
 from common.errors import OutputError
 
 T = TypeVar("T")
-SECONDS_IN_FILES = 30.0  # between the bars of one that is no terminal; quick jobs show none there
+SECONDS_IN_FILES = 30.0  # between bars if stderr isn't a terminal; shorter jobs show none there
 
 
 class Progress(nullcontext, Generic[T]):
-    """Shows no progress; has the methods of tqdm's bars."""
+    """A replacement for tqdm's bars that shows nothing."""
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         super().__init__(self)
@@ -28,38 +28,38 @@ class Progress(nullcontext, Generic[T]):
         """Count ``n`` more items."""
 
     def set_postfix(self, *, refresh: bool = True, **values: object) -> None:
-        """Show ``values`` behind the bar."""
+        """Show ``values`` after the bar."""
 
 
 def progress(
     iterable: Iterable[T] | None = None, *, total: int | None = None, desc: str = "", unit: str, enabled: bool = True
 ) -> Progress[T]:
-    """Show the progress of a loop, or of a job that reports by ``update``.
+    """Show the progress of a loop, or of a job that calls ``update``.
 
-    Iterate over the result to count items as they pass (``for item in progress(items, desc="mels", unit="clip")``), or
-    open it with ``with`` and call ``update(n)``. ``enabled=False`` (all ranks but the first) shows nothing.
+    Either iterate over the result (``for item in progress(items, desc="mels", unit="clip")``), or use it in a ``with``
+    block and call ``update(n)``. ``enabled=False`` (on all ranks but the first) shows nothing.
     """
     if not enabled or find_spec("tqdm") is None:
         return Progress(iterable or ())
-    from tqdm import tqdm  # here, as one phrase is spoken without a bar
+    from tqdm import tqdm  # here, because speaking one phrase shows no bar
 
     how: dict[str, Any] = {"dynamic_ncols": True}
     if not sys.stderr.isatty():
         how = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
     elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
-        how = {"ncols": 80, "nrows": 24}  # some containers' terminals, on which tqdm would draw an empty bar
+        how = {"ncols": 80, "nrows": 24}  # in some containers' terminals, tqdm would draw an empty bar
     bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", **how)
     return bar
 
 
 def warn(line: str) -> None:
-    """Print a warning on stderr, in the first process only, since all read the same files."""
+    """Print a warning on stderr, but only in the first process, because all processes read the same files."""
     if os.environ.get("RANK", "0") == "0":
         print(f"warning: {line}", file=sys.stderr)
 
 
 def print_line(text: str, *, end: str = "\n") -> None:
-    """Print a line on stdout, above a bar on the terminal; raises OutputError if it can't be written."""
+    """Print a line on stdout, above any bar on the terminal; raises OutputError if it can't be written."""
     bars = sys.modules.get("tqdm") if sys.stderr.isatty() else None
     try:
         with nullcontext() if bars is None else bars.tqdm.external_write_mode(file=sys.stdout):
@@ -70,5 +70,5 @@ def print_line(text: str, *, end: str = "\n") -> None:
 
 
 def discard_output() -> None:
-    """Discard standard output, since Python would fail at exit to flush the rest of the buffer."""
-    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
+    """Discard standard output; otherwise, Python would fail to flush the rest of its buffer at exit."""
+    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (open until exit)

@@ -1,4 +1,4 @@
-"""Signals that ask a command to end: most end at once, long jobs save first."""
+"""Signals that ask a command to end: most commands end at once, long jobs save first."""
 
 import signal
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def ended_by(error: KeyboardInterrupt) -> tuple[str, int]:
 
 @contextmanager
 def stops_handled_by(handler: Any) -> Iterator[None]:
-    """Within the block, handle ``STOPS`` by ``handler``, except ignored ones, such as SIGHUP under ``nohup``."""
+    """Within the block, handle ``STOPS`` with ``handler``, except ignored ones, such as SIGHUP under ``nohup``."""
     before = {number: signal.getsignal(number) for number in STOPS}
     for number, other in before.items():
         if other is not signal.SIG_IGN:
@@ -37,9 +37,9 @@ def raise_stop(number: int, frame: FrameType | None) -> None:
 
 
 class StopSignals(ExitStack):
-    """Within the block, the first of ``STOPS`` sets ``received``; a later Ctrl-C raises, other signals are ignored.
+    """Within the block, the first of ``STOPS`` sets ``received``; a later Ctrl-C raises; others are ignored.
 
-    A closed terminal may send SIGHUP twice, and a script's child gets SIGTERM when a signal ends the script.
+    Signals can repeat: a closed terminal may send SIGHUP twice, and a script that a signal ends sends SIGTERM.
     """
 
     received: signal.Signals | None = None

@@ -142,6 +142,6 @@ def test_a_second_training_into_one_output_is_refused(corpora: Path, tmp_path: P
         assert ended(train.main, *words[2:], "--num-workers", "1") == 0
     (other,) = refused
     assert other.returncode == 1 and other.stderr.count("\n") == 1
-    assert f"error: {tmp_path}: another process writes into it" in other.stderr
+    assert f"error: {tmp_path}: another process is writing to it" in other.stderr
     done = run([*words, "--resume"])
     assert done.returncode == 0, done.stderr  # nothing is locked for ever

@@ -187,7 +187,7 @@ def test_a_torchscript_file_is_written_and_not_read(folder: Path, tmp_path: Path
     torch.jit.load(tmp_path / "a.pt", _extra_files=extra)
     assert json.loads(extra[ARCHIVE_ENTRY])["model"] == "HiFi-GAN"
     monkeypatch.setattr(torch.jit, "load", lambda *_, **__: pytest.fail("loaded"))
-    line = r"a\.pt: cannot be read .*; give the checkpoint that a TorchScript file was made of$"
+    line = r"a\.pt: cannot be read .*; give the checkpoint that the TorchScript file was made from$"
     with pytest.raises(CheckpointError, match=line):
         network(tmp_path / "a.pt")
     for command in (checkpoint_tools.inspect, checkpoint_tools.export):

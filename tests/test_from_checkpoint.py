@@ -168,7 +168,7 @@ def test_what_no_training_can_begin_with_is_one_line(option: str, corpus: Path, 
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "a.ts")
     for path, message in (
         (tmp_path / "a.onnx", "an ONNX file, which is for inference.*; give the checkpoint that it was made of"),
-        (tmp_path / "a.ts", "cannot be read .*; give the checkpoint that a TorchScript file was made of"),
+        (tmp_path / "a.ts", "cannot be read .*; give the checkpoint that the TorchScript file was made from"),
         (vocoder, "a checkpoint of HiFi-GAN, expected one of WaveGlow$"),
     ):
         with pytest.raises(CheckpointError, match=rf"{path.name}: {message}"):

@@ -86,7 +86,7 @@ def test_variables_are_read_as_the_options_that_declare_them():
     [
         ({"BS": "0"}, "BS=0: expected a whole number of at least 1"),
         ({"AMP": "often"}, "AMP=often: expected true or .*"),
-        ({"BS": "8", "BATCH_SIZE": "16"}, "BS=8, BATCH_SIZE=16: one option; leave one out"),
+        ({"BS": "8", "BATCH_SIZE": "16"}, "BS=8, BATCH_SIZE=16: one option; give only one"),
     ],
 )
 def test_variables_out_of_range_or_at_odds_are_named(variables: dict[str, str], expected: str):
