@@ -162,10 +162,10 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
     reasons = {
         "silent.wav": "silent",
         "click.wav": "0.05 s of sound, expected at least 0.3",
-        "nan.wav": "samples that are not finite numbers",
-        "cut.wav": "truncated, it announces more samples than it holds",
+        "nan.wav": "contains non-finite samples",
+        "cut.wav": "truncated, its header states more samples than it contains",
         "half.flac": "damaged or truncated",
-        "text.wav": "no sound file that libsndfile or FFmpeg can decode, or truncated",
+        "text.wav": "not a sound file that libsndfile or FFmpeg can decode, or truncated",
         "empty.wav": "an empty file",
         "opposite.wav": "its channels cancel each other out; export one of them",
         "part.mp3": "truncated, 83567 of 88200 samples",

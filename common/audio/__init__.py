@@ -1,1 +1,1 @@
-"""Recordings in and sound out: wav files, mel-spectrograms, pitch and its statistics, Griffin-Lim, the denoiser."""
+"""Reading and writing sound, mel-spectrograms, pitch and its statistics, Griffin-Lim, and the denoiser."""

@@ -1,6 +1,6 @@
-"""Sound files of many formats as blocks of mono samples, decoded by libsndfile or else by FFmpeg (PyAV).
+"""Decodes sound files of many formats to blocks of mono samples, with libsndfile or else FFmpeg (PyAV).
 
-Files are untrusted: containers, codecs, rate, channels and length are limited, and no file can name another one.
+Files are untrusted: containers, codecs, rate, channels and length are limited, and no file can refer to another one.
 """
 
 import io
@@ -18,12 +18,12 @@ from common.audio.wav import check_complete
 from common.errors import AudioError, reason
 from common.files import check_file
 
-BLOCK = 1 << 16  # samples that are decoded at once
+BLOCK = 1 << 16  # samples decoded at a time
 RATES = (4000, 384000)  # Hz: the lowest and the highest
 MOST_CHANNELS = 32
 LONGEST = 12  # hours
-_NO_SOUND_FILE = "no sound file that libsndfile or FFmpeg can decode, or truncated"
-# libsndfile's containers, the first words of its names of codecs, and those of FFmpeg
+_NO_SOUND_FILE = "not a sound file that libsndfile or FFmpeg can decode, or truncated"
+# libsndfile's containers, the first words of its codecs' names, and FFmpeg's containers and codecs
 _CONTAINERS = ("AIFF", "AU", "CAF", "FLAC", "MP3", "NIST", "OGG", "RF64", "W64", "WAV", "WAVEX")
 _CODECS = ("ALAC", "ALAW", "DOUBLE", "FLOAT", "GSM610", "IMA", "MPEG", "MS", "OPUS", "PCM", "ULAW", "VORBIS")
 _FFMPEG = {
@@ -34,7 +34,7 @@ _FFMPEG = {
     "pcm_f64le,pcm_mulaw,pcm_s16be,pcm_s16le,pcm_s24be,pcm_s24le,pcm_s32be,pcm_s32le,pcm_s8,pcm_u8,speex,vorbis,wavpack,"
     "wmalossless,wmapro,wmav1,wmav2,wmavoice",
 }
-_LEAST_MIXED = 0.03  # of the channels' power: one sounding channel of eight keeps an eighth
+_LEAST_MIXED = 0.03  # share of the channels' power; if seven of eight channels are silent, an eighth is left
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Decoded:
 
     sampling_rate: int  # Hz, of the file
     n_channels: int
-    blocks: Iterator[np.ndarray]  # (T,) float32, the mean of the channels, which may exceed [-1, 1]
+    blocks: Iterator[np.ndarray]  # (T,) float32, the mean of the channels; may exceed [-1, 1]
 
 
 def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str = "") -> Decoded:
-    """Open a recording, a file or its bytes, by its content; ``blocks`` are resampled to ``sampling_rate``, if given.
+    """Open a recording (a file or its bytes) in any format; ``blocks`` are resampled to ``sampling_rate``, if given.
 
-    Errors call it ``name``, by default its path. Raises AudioError if it isn't a sound file within the limits; so do
-    ``blocks`` if it is damaged or too long, or a sample isn't finite.
+    Errors call it ``name`` (default: its path). Raises AudioError if it isn't a sound file within the limits. Reading
+    ``blocks`` raises AudioError if it's damaged or too long, or a sample isn't finite.
     """
     name = name or str(source)
     if isinstance(source, Path):
@@ -75,7 +75,7 @@ def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str 
 
 
 def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
-    """Blocks (T, channels) of an open file, which is closed at its end."""
+    """Yield blocks (T, channels) of an open file; close it at the end."""
     n_read, announced = 0, file.frames
     with file:
         try:
@@ -84,12 +84,12 @@ def _read_blocks(file: soundfile.SoundFile, name: str) -> Iterator[np.ndarray]:
                 yield samples
         except soundfile.LibsndfileError as error:
             raise AudioError(f"{name}: damaged or truncated") from error
-    if n_read < announced * (1 if file.format == "FLAC" else 0.97):  # MP3 may only estimate its length
+    if n_read < announced * (1 if file.format == "FLAC" else 0.97):  # the length of an MP3 may be an estimate
         raise AudioError(f"{name}: truncated, {n_read} of {announced} samples")
 
 
 def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Iterator[np.ndarray]:
-    """Blocks (T, channels) -> their mean (T,); raises AudioError if they cancel each other out."""
+    """Yield the mean (T,) of blocks (T, channels); raises AudioError if the channels cancel each other out."""
     power = power_mixed = 0.0
     n_samples = 0
     for samples in blocks:
@@ -99,7 +99,7 @@ def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Ite
         mono, *others = samples.T  # several times faster than ``mean`` over rows
         mono = sum(others, mono) / np.float32(samples.shape[1])
         if not np.isfinite(mono).all():
-            raise AudioError(f"{name}: samples that are not finite numbers")
+            raise AudioError(f"{name}: contains non-finite samples")
         power += float(np.vdot(samples, samples)) / samples.shape[1]
         power_mixed += float(np.vdot(mono, mono))
         yield mono
@@ -108,8 +108,8 @@ def _mixed_down(blocks: Iterator[np.ndarray], name: str, *, longest: int) -> Ite
 
 
 def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterator[np.ndarray]]:
-    """The rate (Hz), the channels, and blocks (T, channels)."""
-    import av  # here, because few recordings need it
+    """Return the sampling rate (Hz), the number of channels, and blocks (T, channels)."""
+    import av  # here, because only a few recordings need it
 
     with ExitStack() as opened:
         try:  # an open file, because FFmpeg would read a path as a URL
@@ -119,17 +119,17 @@ def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterat
             raise AudioError(f"{name}: {_NO_SOUND_FILE}") from error
         stream = next(iter(container.streams.audio), None)
         if stream is None:
-            raise AudioError(f"{name}: holds no sound")
-        codec = getattr(stream.codec_context, "name", "something unknown")
+            raise AudioError(f"{name}: contains no sound")
+        codec = getattr(stream.codec_context, "name", "unknown")
         if codec not in _FFMPEG["codec_whitelist"].split(","):
-            raise AudioError(f"{name}: sound coded as {codec} is not supported; convert it to WAV")
+            raise AudioError(f"{name}: codec {codec} is not supported; convert it to WAV")
         if not (stream.rate and stream.channels):  # FFmpeg identified it by its suffix alone
             raise AudioError(f"{name}: {_NO_SOUND_FILE}")
         return stream.rate, stream.channels, _ffmpeg_blocks(container, opened.pop_all(), name)
 
 
 def _ffmpeg_blocks(container: Any, opened: ExitStack, name: str) -> Iterator[np.ndarray]:
-    """Blocks (T, channels) of the first audio stream, whatever its sample format; ``opened`` is closed at the end."""
+    """Yield blocks (T, channels) of the first audio stream, in any sample format; close ``opened`` at the end."""
     import av
 
     to_planes = av.AudioResampler(format="fltp")
@@ -143,7 +143,7 @@ def _ffmpeg_blocks(container: Any, opened: ExitStack, name: str) -> Iterator[np.
 
 
 def _resampled(blocks: Iterator[np.ndarray], old: int, new: int) -> Iterator[np.ndarray]:
-    """Blocks of rate ``old`` (Hz) at rate ``new``."""
+    """Resample blocks from rate ``old`` to rate ``new`` (Hz)."""
     stream = soxr.ResampleStream(old, new, 1, dtype="float32", quality="HQ")
     for block in blocks:
         yield stream.resample_chunk(block)

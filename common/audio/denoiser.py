@@ -8,18 +8,18 @@ from torch import Tensor
 from common.audio.mel import hann_window
 from common.config import AudioConfig
 
-BIAS_FRAMES = 88  # mel frames of zeros whose sound gives the noise's spectrum, as published
+BIAS_FRAMES = 88  # mel frames of zeros to measure the noise's spectrum with, as published
 
 
 class Denoiser:
-    """Subtracts ``strength`` times the magnitudes of a vocoder's noise, and keeps phases.
+    """Subtracts ``strength`` times the magnitudes of a vocoder's noise; doesn't change phases.
 
     The noise is the vocoder's output for mels of zeros, as in the published inference of WaveGlow (Prenger et al.,
     2018) and HiFi-GAN.
     """
 
     def __init__(self, noise: Tensor, audio: AudioConfig, *, strength: float) -> None:
-        """noise (T,): the vocoder's sound of ``BIAS_FRAMES`` mel frames of zeros."""
+        """noise (T,): the vocoder's output for ``BIAS_FRAMES`` mel frames of zeros."""
         self._how: dict[str, Any] = {"n_fft": audio.filter_length, "hop_length": audio.hop_length}
         self._how["window"] = hann_window(audio).to(noise.device)
         self._strength = strength

@@ -1,4 +1,4 @@
-"""Levels of a recording: the power of each frame, the part that is not silent, and the loudness (EBU R128)."""
+"""Levels of a recording: the power of each frame, the part that isn't silent, and the loudness (EBU R128)."""
 
 import math
 from functools import cache
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.ndimage import binary_dilation, grey_opening
 
-FRAME_SECONDS = 0.01  # s over which a level is taken
+FRAME_SECONDS = 0.01  # s, the length of a frame
 SHORTEST_SOUND = 3  # frames; a click isn't speech
 SILENCE_BELOW = 40.0  # dB below the speech: always silence
-NOISE_MARGIN = 10.0  # dB, of the silence of a noisy recording above the noise
-LEAST_CONTRAST = 20.0  # dB between speech and silence at least
+NOISE_MARGIN = 10.0  # dB above the noise, below which a noisy recording is silent
+LEAST_CONTRAST = 20.0  # dB, the least between speech and silence
 # Weak fricatives and fading vowels beside louder speech:
 WEAK_MARGIN, WEAK_BELOW = 1.0, 55.0  # dB above the noise at least, and below the speech at most
 WEAK_FRAMES = 30  # at most
@@ -19,12 +19,12 @@ QUIETEST = -90.0  # dBFS; a quieter recording is silent
 CEILING = -1.0  # dBFS, the highest peak after loudness normalization
 _SHORTEST_BLOCK = 0.4  # s: EBU R128 measures blocks of that length
 _LEAST = -70.0  # LUFS; EBU R128 ignores quieter blocks
-_CLOSE_TO_PEAK = 1e-3  # of the loudest frame's power; louder ones are speech or noises
-_DIGITAL_SILENCE = 1e-7  # of the speech's power: no microphone is that quiet
+_CLOSE_TO_PEAK = 1e-3  # share of the loudest frame's power; frames above it are speech or noises
+_DIGITAL_SILENCE = 1e-7  # share of the speech's power; no microphone is that quiet
 
 
 class Sounding(NamedTuple):
-    """The part of a recording that sounds."""
+    """The part of a recording that isn't silent."""
 
     start: float  # s
     end: float  # s
@@ -32,13 +32,13 @@ class Sounding(NamedTuple):
 
 
 class FrameLevels(NamedTuple):
-    """The level of each frame of 10 ms, and which of them are not silent."""
+    """The level of each 10 ms frame, and which frames aren't silent."""
 
     size: int  # samples of a frame
     powers: np.ndarray  # (F,) mean squares, without the recording's DC offset
     sounding: np.ndarray  # (F,) bool: above the threshold of silence for at least 30 ms
-    weak: np.ndarray  # (F,) bool: loud enough to be a weak sound beside those
-    speech: float  # power of the speech; 0 where the recording is silent
+    weak: np.ndarray  # (F,) bool: loud enough for a weak sound beside those frames
+    speech: float  # power of the speech; 0 if the recording is silent
 
 
 def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
@@ -61,7 +61,7 @@ def measure_frames(wave: np.ndarray, sampling_rate: int) -> FrameLevels:
 
 
 def find_sound(wave: np.ndarray, sampling_rate: int) -> Sounding | None:
-    """Find the part of ``wave`` (T,) at ``sampling_rate`` Hz that isn't silent, weak sounds included; None: all is."""
+    """Find the part of ``wave`` (T,) at ``sampling_rate`` Hz that isn't silent (weak sounds included), if any."""
     if not len(wave):
         return None
     levels = measure_frames(wave, sampling_rate)
@@ -77,7 +77,7 @@ def _ratio(decibels: float) -> float:
 
 
 def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
-    """Return the integrated loudness of ``wave`` (T,) by EBU R128, LUFS; or its level, if it is too short or quiet."""
+    """Return the integrated EBU R128 loudness of ``wave`` (T,) in LUFS, or its level if it's too short or quiet."""
     if len(wave) >= _SHORTEST_BLOCK * sampling_rate:
         loudness = float(loudness_meter(sampling_rate).integrated_loudness(wave))
         if loudness > _LEAST:
@@ -87,7 +87,7 @@ def measure_loudness(wave: np.ndarray, sampling_rate: int) -> float:
 
 @cache
 def loudness_meter(sampling_rate: int) -> Any:
-    """The meter for a sampling rate (Hz)."""
-    import pyloudnorm  # here, as it loads SciPy for a second
+    """Return the meter for a sampling rate (Hz)."""
+    import pyloudnorm  # here, because importing it takes a second
 
     return pyloudnorm.Meter(sampling_rate)

@@ -1,4 +1,4 @@
-"""Mel-spectrograms of both framings, and their inversion by Griffin-Lim."""
+"""Mel-spectrograms in both framings, and their inversion with Griffin-Lim."""
 
 import math
 from collections.abc import Iterator
@@ -17,21 +17,21 @@ from common.errors import AudioError
 
 MAGNITUDE_FLOOR = 1e-5  # smallest mel magnitude
 SILENT_MEL = math.log(MAGNITUDE_FLOOR)  # -11.51, the value of digital silence
-ALIGNED_EPSILON = 1e-9  # added under the root of the aligned framing, as HiFi-GAN's mels have it
-_INVERSION_STEPS = 60  # of the non-negative least squares; the mel's error is below Griffin-Lim's by then
-_MOMENTUM = 0.99  # of Griffin-Lim's search, as librosa has it
+ALIGNED_EPSILON = 1e-9  # added under the magnitude's root in the aligned framing, as in HiFi-GAN
+_INVERSION_STEPS = 60  # of non-negative least squares; by then, the mel's error is below Griffin-Lim's
+_MOMENTUM = 0.99  # of Griffin-Lim, as in librosa
 CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below MAGNITUDE_FLOOR, so values don't change
 
 Count = TypeVar("Count", int, Tensor)
 
 
 def hz_to_mel(hz: np.ndarray) -> np.ndarray:
-    """Slaney's mel scale: linear up to 1000 Hz, which is 15 mel, logarithmic above. Source: Auditory Toolbox (1998)."""
+    """Slaney's mel scale: linear up to 1000 Hz (15 mel), logarithmic above. Source: Auditory Toolbox (1998)."""
     return np.where(hz < 1000, hz * 3 / 200, 15 + 27 * np.log(np.maximum(hz, 1000) / 1000) / np.log(6.4))
 
 
 def mel_filters(sampling_rate: int, n_fft: int, n_mels: int, *, low: float, high: float | None) -> Tensor:
-    """Triangles of equal area (n_mels, 1 + n_fft / 2), evenly spaced in mel; ``high`` None: half the rate."""
+    """Return triangles of equal area (n_mels, 1 + n_fft / 2), evenly spaced in mel; ``high`` None: half the rate."""
     lowest, highest = hz_to_mel(np.array([low, sampling_rate / 2 if high is None else high]))
     mels = np.linspace(lowest, highest, n_mels + 2)
     edges = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp((mels - 15) * np.log(6.4) / 27))[:, None]
@@ -40,7 +40,7 @@ def mel_filters(sampling_rate: int, n_fft: int, n_mels: int, *, low: float, high
     falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
     triangles = np.maximum(np.minimum(rising, falling), 0).astype(np.float32)
     if n_silent := int((triangles.max(axis=1) == 0).sum()):
-        warn(f"{n_silent} of {n_mels} mel channels stay silent: an FFT of {n_fft} has no bin there", stacklevel=2)
+        warn(f"{n_silent} of {n_mels} mel channels are always silent: an FFT of {n_fft} has no bin there", stacklevel=2)
     return torch.from_numpy(triangles * (2 / (edges[2:] - edges[:-2]))).float()
 
 
@@ -50,7 +50,7 @@ def compress(magnitude: Tensor) -> Tensor:
 
 
 def energy(mel: Tensor) -> Tensor:
-    """L2 norm over the channels of a log-mel-spectrogram: mel (..., n_mels, F) -> (..., F), as FastPitch 1.1's."""
+    """L2 norm over the channels of a log-mel-spectrogram: mel (..., n_mels, F) -> (..., F), as in FastPitch 1.1."""
     return torch.linalg.vector_norm(mel, dim=-2)
 
 
@@ -79,7 +79,7 @@ class MelExtractor(nn.Module):
         self.register_buffer("window", hann_window(config), persistent=False)
 
     def n_frames(self, n_samples: Count) -> Count:
-        """Frames of a clip of ``n_samples``: 1 + T // hop (centered) or T // hop (aligned)."""
+        """Return the number of frames in ``n_samples``: 1 + T // hop (centered) or T // hop (aligned)."""
         return n_samples // self.config.hop_length + (1 if self.config.framing == "centered" else 0)
 
     def forward(self, wave: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -100,7 +100,7 @@ class MelExtractor(nn.Module):
             n_padded = self.pad_left + wave.shape[1] + self.pad_right
             if lengths is None:
                 padded = F.pad(wave[:, None], (self.pad_left, self.pad_right), mode="reflect")[:, 0]
-            else:  # each row at its own end
+            else:  # reflect each row at its own end
                 padded = reflected(wave, lengths, before=self.pad_left, n_samples=n_padded)
             mel = self.of_frames(padded)
         if lengths is not None:
@@ -109,7 +109,7 @@ class MelExtractor(nn.Module):
         return mel
 
     def of_frames(self, padded: Tensor) -> Tensor:
-        """padded (B, P) float32, whose first frame begins with it -> log-mel (B, n_mels, F)."""
+        """padded (B, P) float32, starting with the first frame -> log-mel (B, n_mels, F)."""
         frames = padded.unfold(1, self.config.filter_length, self.config.hop_length) * self.window
         return self.of_spectrum(torch.fft.rfft(frames))
 
@@ -122,13 +122,13 @@ class MelExtractor(nn.Module):
 
 
 def hann_window(config: AudioConfig) -> Tensor:
-    """Periodic Hann window of ``win_length`` samples in the middle of zeros (filter_length,)."""
+    """Return a periodic Hann window of ``win_length`` samples, centered in zeros (filter_length,)."""
     around = config.filter_length - config.win_length
     return F.pad(torch.hann_window(config.win_length, periodic=True), (around // 2, around - around // 2))
 
 
 def reflected(waves: Tensor, lengths: Tensor, *, before: int, n_samples: int) -> Tensor:
-    """waves (B, T), lengths (B,) samples -> (B, n_samples), each reflected at its ends, ``before`` samples in front."""
+    """waves (B, T), lengths (B,) samples -> (B, n_samples), padded by reflection, with ``before`` samples in front."""
     period = (2 * (lengths - 1)).clamp(min=1)[:, None]
     position = (torch.arange(n_samples, device=waves.device) - before) % period
     position = torch.minimum(position, period - position)
@@ -147,7 +147,7 @@ def overlap_add(frames: Tensor, hop_length: int) -> Tensor:
 
 @contextmanager
 def full_precision_products() -> Iterator[None]:
-    """Compute matrix products without TF32, whose 10-bit mantissa is too short for logarithms of small sums."""
+    """Compute matrix products without TF32; its 10-bit mantissa is too short for logarithms of small sums."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -157,7 +157,7 @@ def full_precision_products() -> Iterator[None]:
 
 
 def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int = 0) -> Tensor:
-    """An utterance's log-mel (n_mels, F) -> wave (F * hop,) float32, by ``n_iter`` rounds of phase search.
+    """An utterance's log-mel (n_mels, F) -> wave (F * hop,) float32, with ``n_iter`` iterations of phase search.
 
     Source: Griffin & Lim, Signal Estimation from Modified STFT (1984); Perraudin et al., A Fast Griffin-Lim Algorithm
     (2013), for the momentum.
@@ -178,14 +178,14 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
         rebuilt = torch.fft.rfft(wave.unfold(1, size, hop) * windows)
         wave = sound_of(rebuilt.sub(before, alpha=_MOMENTUM / (1 + _MOMENTUM)).sgn() * magnitude)
         before = rebuilt
-    # Frame i starts at sample i * hop, so that both framings are one.
+    # Remove the padding, so that frame i starts at sample i * hop in both framings.
     n_samples = mel.shape[1] * hop
     wave = wave[0, extractor.pad_left :][:n_samples]
     return F.pad(wave, (0, n_samples - len(wave)))
 
 
 def linear_magnitude(mel: np.ndarray, extractor: MelExtractor) -> np.ndarray:
-    """Mel magnitudes (n_mels, F) -> magnitudes (1 + filter_length / 2, F) that the mel filters map onto them.
+    """Mel magnitudes (n_mels, F) -> magnitudes (1 + filter_length / 2, F) that the mel filters map to them.
 
     Non-negative least squares by multiplicative updates. Source: Lee & Seung, Algorithms for Non-negative Matrix
     Factorization (2001), with a fixed basis.

@@ -1,4 +1,4 @@
-"""Pitch by Praat or pYIN, one value a mel frame, its averages over symbols, and the statistics that normalize them."""
+"""Pitch from Praat or pYIN, one value per mel frame; its averages over symbols, and statistics to normalize it by."""
 
 import math
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ from common.files import read_json
 
 PITCH_FLOOR, PITCH_CEILING = 75.0, 600.0  # Hz, Praat's
 PERIODS = 3.0  # of the lowest pitch, in Praat's analysis window
-SHORTEST = PERIODS / PITCH_FLOOR  # s, a clip
-AT_FRAMES = "praat_at_frames"  # Praat's, at the centers of mel frames; vocoders are trained with it
+SHORTEST = PERIODS / PITCH_FLOOR  # s, the shortest clip
+AT_FRAMES = "praat_at_frames"  # Praat, at the centers of mel frames; vocoders are trained with it
 PYIN_FLOOR, PYIN_CEILING = 440 * 2 ** (-33 / 12), 440 * 2 ** (27 / 12)  # Hz, the notes C2 and C7
-FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
+FLAT = 1e-6  # a standard deviation below this fraction of the mean is rounding error
 TRICHAR_PARTS = 3
 
 
@@ -29,12 +29,12 @@ class PitchStatistics:
 
     def __post_init__(self) -> None:
         if not (0 < self.mean < math.inf and 0 < self.std < math.inf):
-            found = f"pitch statistics of mean {self.mean:g} and std {self.std:g} Hz"
+            found = f"pitch statistics with mean {self.mean:g} and std {self.std:g} Hz"
             raise InputError(f"{found}: expected finite numbers above 0")
 
 
 def pitch_limits(method: str, pitch_range: tuple[float | None, float | None]) -> tuple[float, float]:
-    """Return the lowest and the highest pitch (Hz) that an estimator searches; None in ``pitch_range``: its default."""
+    """Return the lowest and highest pitch (Hz) that an estimator finds; None in ``pitch_range``: its default."""
     floor, ceiling = (PYIN_FLOOR, PYIN_CEILING) if method == "pyin" else (PITCH_FLOOR, PITCH_CEILING)
     return pitch_range[0] or floor, pitch_range[1] or ceiling
 
@@ -51,9 +51,9 @@ def estimate_pitch(
 ) -> np.ndarray:
     """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced.
 
-    ``method`` is "pyin"; "praat", Praat's autocorrelation method with a time step of duration / (n_frames + 3), whose
-    value i is used for mel frame i, as in FastPitch 1.0 (Lancucki, 2021, section 3), unless their numbers differ by
-    more than one; or `AT_FRAMES`. ``part`` (from and to, s) is extracted by Praat. Raises AudioError if the clip is
+    ``method`` is "pyin", "praat" or `AT_FRAMES`. "praat" is Praat's autocorrelation method as in FastPitch 1.0
+    (Lancucki, 2021, section 3): the time step is duration / (n_frames + 3), and value i is used for mel frame i, unless
+    their numbers differ by more than one. Praat extracts ``part`` (start and end, s). Raises AudioError if the clip is
     too short for Praat.
     """
     limits = pitch_limits(method, pitch_range)
@@ -79,7 +79,7 @@ def estimate_pitch(
 
 
 def _pyin_pitch(wave: np.ndarray, config: AudioConfig, n_frames: int, low: float, high: float) -> np.ndarray:
-    """Return pitch (n_frames,) by pYIN from ``low`` to ``high`` Hz, as in FastPitch 1.1 (Mauch & Dixon, 2014)."""
+    """Return pYIN's pitch (n_frames,) from ``low`` to ``high`` Hz, as in FastPitch 1.1 (Mauch & Dixon, 2014)."""
     import librosa  # here, because it takes a second
 
     values, _, _ = librosa.pyin(
@@ -104,13 +104,13 @@ def average_pitch(pitch: np.ndarray, durations: np.ndarray) -> np.ndarray:
 
 
 def split_durations(durations: np.ndarray, parts: int = TRICHAR_PARTS) -> np.ndarray:
-    """durations (L,) -> (L * parts,): each one in nearly equal parts, the larger first (5 -> 2, 2, 1)."""
+    """durations (L,) -> (L * parts,): each split into nearly equal parts, the larger first (5 -> 2, 2, 1)."""
     offsets = np.arange(parts)
     return ((durations[:, None] + parts - 1 - offsets) // parts).reshape(-1)
 
 
 def pitch_of_kind(kind: str, pitch: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
-    """Frame pitch (F,) as ``pitch_mel`` (F,), ``pitch_char`` (L,) or ``pitch_trichar`` (3 L,)."""
+    """Return frame pitch (F,) as ``pitch_mel`` (F,), ``pitch_char`` (L,) or ``pitch_trichar`` (3 L,)."""
     if kind == "pitch_mel":
         return pitch
     assert durations is not None
@@ -118,20 +118,20 @@ def pitch_of_kind(kind: str, pitch: np.ndarray, durations: np.ndarray | None) ->
 
 
 def statistics(pitches: Iterable[np.ndarray]) -> PitchStatistics:
-    """Mean and population standard deviation over all voiced (non-zero) values of utterances' pitch, Hz."""
+    """Return the mean and population standard deviation of all voiced (nonzero) pitch values, Hz."""
     values = np.concatenate([np.zeros(0), *pitches])
     voiced = values[values != 0]
     if len(voiced) == 0 or voiced.std() <= FLAT * voiced.mean():
-        raise InputError(f"{len(voiced)} voiced pitch values that don't vary: no statistics to normalize by")
+        raise InputError(f"the {len(voiced)} voiced pitch values don't vary: there are no statistics to normalize by")
     return PitchStatistics(mean=float(voiced.mean()), std=float(voiced.std()))
 
 
 def read_pitch_statistics(path: Path) -> PitchStatistics:
-    """The statistics in the JSON file that extract_mels.py writes next to ``pitch_char/``; InputError for another."""
+    """Read the JSON file that extract_mels.py writes next to ``pitch_char/``; raises InputError for other files."""
     found: PitchStatistics = from_plain(PitchStatistics, read_json(path), where=str(path))
     return found
 
 
 def normalize(pitch: np.ndarray, by: PitchStatistics) -> np.ndarray:
-    """(pitch - mean) / std where voiced; unvoiced stays 0."""
+    """Return (pitch - mean) / std where voiced; unvoiced stays 0."""
     return np.where(pitch != 0, (pitch - by.mean) / by.std, 0.0)

@@ -1,4 +1,4 @@
-"""A cache of recordings' pitch on disk, so that it is estimated once for all epochs, runs and processes."""
+"""A cache of recordings' pitch on disk, so that all epochs, runs and processes estimate it only once."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from common.torch_file import load_tensor, save_tensor
 
 @dataclass(frozen=True)
 class PitchCache:
-    """Pitch by one method at the frames of mels, in a file for each recording.
+    """Pitch at mel frames from one method, in one file per recording.
 
     The path is a hash of everything that the pitch depends on: samples, method and its version, limits, and frames.
     Several processes may fill the same folder.
@@ -34,7 +34,7 @@ class PitchCache:
     @cached_property
     def _folder(self) -> Path:
         """The folder for these settings."""
-        import parselmouth  # here, because lists that name their pitch don't need Praat
+        import parselmouth  # here, because lists with pitch files don't need Praat
 
         names = ("sampling_rate", "filter_length", "hop_length", "framing")
         used = version("librosa") if self.method == "pyin" else parselmouth.PRAAT_VERSION
@@ -46,12 +46,12 @@ class PitchCache:
     def pitch(self, wave: Tensor, *, n_frames: int, where: str = "") -> Tensor:
         """wave (T,) float32 in [-1, 1] -> pitch (n_frames,) float32 in Hz, 0 where unvoiced.
 
-        Raises AudioError, which names ``where``, if the clip is too short; OutputError if the file can't be written.
+        Raises an AudioError that names ``where`` if the clip is too short; OutputError if the file can't be written.
         """
         samples = wave.numpy()
         name = hashlib.sha256(samples.tobytes()).hexdigest()
         path = self._folder / name[:2] / f"{name[2:]}.pt"
-        with suppress(InputError):  # the file is absent, or a power failure has damaged it
+        with suppress(InputError):  # the file is missing, or a power failure damaged it
             kept = load_tensor(path)
             if kept.shape == (n_frames,):
                 return kept

@@ -22,16 +22,16 @@ from common.files import check_file, write_atomically
 CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
 LOSSLESS = ("PCM_S8", "PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE")  # sample formats
 Write = Callable[[np.ndarray], object]  # samples (T,) int16; T is at least 1
-_BLOCK = 1 << 16  # samples written at once: libsndfile crashes if Ogg Vorbis gets minutes of sound in one piece
+_BLOCK = 1 << 16  # samples per write; libsndfile crashes if it gets minutes of sound at once for Ogg Vorbis
 
 
 class SoundFormat(NamedTuple):
     """A file format for sound."""
 
-    container: str  # of libsndfile, or of FFmpeg in small letters
+    container: str  # libsndfile's name, or FFmpeg's in lowercase
     codec: str
     rates: tuple[int, ...] = ()  # Hz that it supports; empty: any
-    options: Mapping[str, Any] = MappingProxyType({})  # of libsndfile's file or FFmpeg's container
+    options: Mapping[str, Any] = MappingProxyType({})  # for libsndfile's file or FFmpeg's container
 
 
 _MPEG_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
@@ -44,7 +44,7 @@ SOUND_FORMATS = {  # by suffix
     ".m4a": SoundFormat("ipod", "aac", _MPEG_RATES),
 }
 _UNKNOWN_LENGTH = 0xFFFFFFFF  # in the header of a WAV that was written to a pipe
-# Only libsndfile's log says that a WAV or RF64 file has fewer samples than its header states.
+# Only libsndfile's log shows whether a WAV or RF64 file has fewer samples than its header states.
 _CUT = re.compile(rf"(?m)^data : (?!{_UNKNOWN_LENGTH} )\d+ \(should be|Calculated frame count \d+ does not match")
 SOUND_SUFFIXES = f"{', '.join(list(SOUND_FORMATS)[:-1])} or {list(SOUND_FORMATS)[-1]}"  # for messages
 
@@ -57,9 +57,9 @@ class WavInfo(NamedTuple):
 
 
 def check_wav(path: Path, *, sampling_rate: int | None, where: str = "") -> WavInfo:
-    """Read the header of a file; raises AudioError for most of what `load_wav` refuses.
+    """Read a file's header; raises AudioError for most files that `load_wav` rejects.
 
-    ``sampling_rate`` (Hz) None accepts any. Errors name ``where`` (``list.txt:7``).
+    ``sampling_rate`` is in Hz; None accepts any. Errors name ``where`` (``list.txt:7``).
     """
     with _open_mono(path, sampling_rate=sampling_rate, where=where) as file:
         return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
@@ -68,9 +68,9 @@ def check_wav(path: Path, *, sampling_rate: int | None, where: str = "") -> WavI
 def load_wav(
     path: Path, *, sampling_rate: int | None, where: str = "", start: int = 0, n_samples: int | None = None
 ) -> Tensor:
-    """Read a mono recording: (T,) float32 in [-1, 1], integers divided by the full scale of their bit depth.
+    """Read a mono recording: (T,) float32 in [-1, 1], with integers divided by the full scale of their bit depth.
 
-    ``start`` and ``n_samples`` select a part that must be within it. The other arguments and errors are `check_wav`'s.
+    ``start`` and ``n_samples`` select a part within the recording. The other arguments and errors are `check_wav`'s.
     """
     with _open_mono(path, sampling_rate=sampling_rate, where=where) as file:
         wanted = file.frames - start if n_samples is None else n_samples
@@ -81,14 +81,14 @@ def load_wav(
             raise AudioError(f"{path}: damaged or truncated{at(where)}") from error
     if len(samples) < wanted:
         raise AudioError(f"{path}: truncated, {len(samples)} of {wanted} samples{at(where)}")
-    low, high = float(samples.min()), float(samples.max())  # NaN of samples with a NaN
+    low, high = float(samples.min()), float(samples.max())  # NaN if any sample is NaN
     if not (low >= -1 and high <= 1):
         raise AudioError(f"{path}: samples from {low:g} to {high:g}, expected within [-1, 1]{at(where)}")
     return torch.from_numpy(samples)
 
 
 def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
-    """Open a file of any sample format, rate and channels; AudioError if it is missing, damaged or truncated."""
+    """Open a file of any sample format, rate and channels; raises AudioError if it's missing, damaged or truncated."""
     check_file(path, where=where, error=AudioError)
     try:
         file = soundfile.SoundFile(path)
@@ -102,11 +102,11 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
 def check_complete(file: soundfile.SoundFile, *, name: str, where: str = "") -> None:
     """Raise AudioError for a WAV with fewer samples than its header states, as after an interrupted copy."""
     if _CUT.search(file.extra_info):
-        raise AudioError(f"{name}: truncated, it announces more samples than it holds{at(where)}")
+        raise AudioError(f"{name}: truncated, its header states more samples than it contains{at(where)}")
 
 
 def check_sound_format(path: PurePath, *, where: str = "") -> SoundFormat:
-    """Return the format that the path's suffix stands for; raises AudioError for another suffix."""
+    """Return the format for a path's suffix; raises AudioError for unknown suffixes."""
     form = SOUND_FORMATS.get(path.suffix.lower())
     if form is None:
         raise AudioError(f"{path}: expected a name that ends in {SOUND_SUFFIXES}{at(where)}")
@@ -114,26 +114,26 @@ def check_sound_format(path: PurePath, *, where: str = "") -> SoundFormat:
 
 
 def rate_for(rate: int, rates: Sequence[int]) -> int:
-    """Return the rate (Hz) to write sound of ``rate`` Hz at: the next higher one of ``rates``, or itself if empty."""
+    """Return the lowest of ``rates`` (Hz) that isn't below ``rate``, or the highest; ``rate`` itself without any."""
     return next((one for one in rates if one >= rate), max(rates, default=rate))
 
 
 def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = True) -> None:
-    """Write ``wave`` (T,), nominally in [-1, 1], atomically, as `encode_sound` and `write_atomically` do."""
+    """Write ``wave`` (T,), nominally in [-1, 1]; see `encode_sound` and `write_atomically`."""
     encoded = encode_sound(wave, path, sampling_rate=sampling_rate)
     write_atomically(path, lambda file: file.write(encoded), durable=durable)
 
 
 def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
-    """Encode ``wave`` in 16 bits and the format of the path's suffix, resampled if that doesn't support the rate.
+    """Encode ``wave`` with 16 bits in the format of the path's suffix; resample it if the format requires that.
 
-    Raises AudioError for another suffix and for samples that aren't finite.
+    Raises AudioError for unknown suffixes and non-finite samples.
     """
     form = check_sound_format(path)
     rate = rate_for(sampling_rate, form.rates)
     samples = resample(wave.detach().to("cpu", torch.float32), ratio=rate / sampling_rate).numpy()
     if not np.isfinite(samples).all():
-        raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
+        raise AudioError(f"{path}: the wave to save is not finite")
     encoded = io.BytesIO()  # libsndfile prints a traceback if it can't write to a Python file
     write, close = open_encoder(encoded, form, rate)
     write(to_int16(samples))
@@ -142,7 +142,7 @@ def encode_sound(wave: Tensor, path: PurePath, *, sampling_rate: int) -> bytes:
 
 
 def open_encoder(target: io.BytesIO, form: SoundFormat, rate: int) -> tuple[Write, Callable[[], None]]:
-    """Return what encodes samples of ``rate`` Hz into ``target``, and what ends the file."""
+    """Return a function that encodes samples of ``rate`` Hz into ``target``, and one that ends the file."""
     if form.container.islower():
         return _open_ffmpeg(target, form, rate)
     how: Any = {"format": form.container, **form.options}
@@ -179,17 +179,17 @@ def _open_ffmpeg(target: io.BytesIO, form: SoundFormat, rate: int) -> tuple[Writ
 
 
 def pcm16(wave: Tensor) -> bytes:
-    """`to_int16` as bytes, little endian."""
+    """Return `to_int16` as little-endian bytes."""
     return to_int16(wave.numpy()).astype("<i2").tobytes()
 
 
 def to_int16(samples: np.ndarray) -> np.ndarray:
-    """Samples (T,) in [-1, 1] as 16-bit integers, clipped to full scale."""
+    """Convert samples (T,) in [-1, 1] to 16-bit integers, clipped to full scale."""
     return np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
 
 
 def wav_header(sampling_rate: int) -> bytes:
-    """The header of a mono 16-bit WAV of unknown length."""
+    """Return the header of a mono 16-bit WAV of unknown length."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, sampling_rate, 2 * sampling_rate, 2, 16)
     return b"RIFF" + struct.pack("<I", _UNKNOWN_LENGTH) + b"WAVE" + form + b"data" + struct.pack("<I", _UNKNOWN_LENGTH)
 
@@ -212,7 +212,7 @@ def _open_mono(path: Path, *, sampling_rate: int | None, where: str) -> soundfil
 
 
 def resample(wave: Tensor, *, ratio: float) -> Tensor:
-    """(T,) -> (round(T x ratio),), at least one sample; the same wave where ``ratio``, new rate by old, is 1."""
+    """(T,) -> (round(T * ratio),), at least one sample; ``ratio`` is the new rate divided by the old one."""
     if ratio == 1:
         return wave
     n_samples = max(math.floor(len(wave) * ratio + 0.5), 1)
