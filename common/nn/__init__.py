@@ -1,1 +1,1 @@
-"""Network parts that several models use: layers, weight norm, discriminators, CTC, and measures of an alignment."""
+"""Network parts that several models share: layers, weight norm, discriminators and alignment."""

@@ -1,4 +1,4 @@
-"""Figures of attention, and the prior of a learned alignment."""
+"""Metrics of attention, and the prior for learned alignments."""
 
 import math
 from functools import lru_cache
@@ -11,10 +11,10 @@ from common.nn.layers import mask_from_lengths
 
 
 def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """How diagonal attention is: alignments (B, F, L), token_lengths and frame_lengths (B,) -> (B,) float32.
+    """Measure how diagonal attention is: alignments (B, F, L), token_lengths and frame_lengths (B,) -> (B,) float32.
 
-    The Pearson correlation of frame and token, with the attention weights as the distribution of pairs: 1 for a sharp
-    diagonal, 0 for uniform attention, -1 for reading backwards. One token or one frame counts as 1.
+    The Pearson correlation of frame and token indices, weighted by attention: 1 for a sharp diagonal, 0 for uniform
+    attention, -1 for reading backwards. For a single token or frame, it's 1.
     """
     weights = _valid(alignments, token_lengths, frame_lengths)
     frames, tokens = weights.sum(2), weights.sum(1)  # (B, F), (B, L): marginal distributions
@@ -27,7 +27,7 @@ def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor
 
 
 def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """Number of tokens that are no frame's argmax: `diagonality`'s arguments -> int64 (B,)."""
+    """Count tokens that are no frame's argmax: `diagonality`'s arguments -> int64 (B,)."""
     most_attended = _valid(alignments, token_lengths, frame_lengths).argmax(2)
     is_frame = mask_from_lengths(frame_lengths, alignments.size(1)).long()
     n_frames = is_frame.new_zeros(len(alignments), alignments.size(2)).scatter_add(1, most_attended, is_frame)
@@ -35,14 +35,14 @@ def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: 
 
 
 def _valid(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """Weights of valid frames and tokens, float64, each frame's divided by the number of frames."""
+    """Return the weights of valid frames and tokens in float64, divided by the number of frames."""
     frames = mask_from_lengths(frame_lengths, alignments.size(1)).unsqueeze(2)
     tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
     return alignments.double() * frames * tokens / frame_lengths.view(-1, 1, 1)
 
 
 def _centered(distribution: Tensor) -> Tensor:
-    """Positions (B, N) minus their mean under ``distribution`` (B, N)."""
+    """Return positions (B, N) minus their mean under ``distribution`` (B, N)."""
     position = torch.arange(distribution.size(1), device=distribution.device, dtype=distribution.dtype)
     return position - (distribution * position).sum(1, keepdim=True)
 
@@ -51,13 +51,13 @@ def _centered(distribution: Tensor) -> Tensor:
 def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -> Tensor:
     """Prior probability of each token in each frame: (F, L) float64; cached, so don't modify it.
 
-    Frame i of F (from 1) has the beta-binomial distribution of ``n_tokens`` trials with alpha = scaling * i and
-    beta = scaling * (F + 1 - i), less its last outcome. Source: Badlani et al. (2022), section 2.2.
+    Frame i of F (from 1) has the beta-binomial distribution for ``n_tokens`` trials with alpha = scaling * i and
+    beta = scaling * (F + 1 - i), without its last outcome. Source: Badlani et al. (2022), section 2.2.
     """
     tokens = torch.arange(n_tokens, dtype=torch.float64)[:, None]
     alpha = scaling * torch.arange(1, n_frames + 1, dtype=torch.float64)
     beta, left = scaling * (n_frames + 1) - alpha, n_tokens - tokens
-    # Transposed, so that it is contiguous for the interpolation; in place, to save memory for minutes of speech.
+    # Transposed to be contiguous for the interpolation; in place to save memory for minutes of speech.
     logs = (tokens + alpha).lgamma_()
     logs += (left + beta).lgamma_()
     logs -= (tokens + 1).lgamma() + (left + 1).lgamma()
@@ -68,11 +68,11 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
 
 
 def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:
-    """The prior for training, (F, L) float64: interpolated from that of a rounded size, transposed as published."""
+    """Return the training prior (F, L) float64: interpolated from one of a rounded size, transposed as published."""
     rounded = beta_binomial_prior(_round(n_tokens, 20), _round(n_frames, 100)).t()
     return F.interpolate(rounded[None, None], (n_frames, n_tokens), mode="bilinear", align_corners=True)[0, 0]
 
 
 def _round(length: int, to: int) -> int:
-    """The nearest positive multiple of ``to``; halfway to the even one, as published."""
+    """Round ``length`` + 1 to a positive multiple of ``to``, ties to even, as published."""
     return max(1, round((length + 1) / to)) * to

@@ -1,7 +1,7 @@
-"""Monotonic alignment search: the most probable monotonic path through a text that skips none of its tokens.
+"""Monotonic alignment search: the most probable monotonic path through a text that skips no token.
 
-Source: Kim et al., Glow-TTS (2020), section 3.2. Of equally probable paths, the one that leaves tokens later is taken,
-as in FastPitch 1.1.
+Source: Kim et al., Glow-TTS (2020), section 3.2. Among equally probable paths, it finds the one that leaves tokens
+later, as in FastPitch 1.1.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from common.nn.layers import mask_from_lengths, never_compiled
 @never_compiled
 @torch.no_grad()
 def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
-    """The token of each frame: log_probs (B, F, L), lengths (B,) -> int64 (B, F), 0 after an utterance's end.
+    """Return each frame's token: log_probs (B, F, L), lengths (B,) -> int64 (B, F), 0 after an utterance's end.
 
-    The path starts at the first token, ends at the last, and each frame is at the token of the frame before it or at
-    the next; of all such paths it has the greatest sum of ``log_probs``. If there are fewer frames than tokens, the
-    frames are at the last tokens. On a CPU, compiled loops are 18 times as fast as PyTorch's operations.
+    The path starts at the first token, ends at the last, and each frame either stays at the previous frame's token or
+    moves to the next one; among such paths, it maximizes the sum of ``log_probs``. If there are fewer frames than
+    tokens, it takes the last tokens. On a CPU, compiled loops are 18 times as fast as PyTorch's operations.
     """
     if log_probs.device.type != "cpu":
         return find_path_vectorized(log_probs, token_lengths, frame_lengths)
@@ -38,7 +38,7 @@ def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths
     moves[:, :, 0] = False
     moves &= mask_from_lengths(frame_lengths, n_frames).t().unsqueeze(2)  # no moves after an utterance's end
     tokens = torch.arange(n_tokens, device=log_probs.device)
-    steps = (tokens - moves.long()).roll(-1, 0)  # (F, B, L): the token of a frame, from the token of the next
+    steps = (tokens - moves.long()).roll(-1, 0)  # (F, B, L): a frame's token, given the next frame's
     steps[-1] = tokens
     size = 1
     while size < n_frames:
@@ -50,7 +50,7 @@ def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths
 
 
 def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Tensor:
-    """Frames at each token: path (B, F), lengths (B,) -> int64 (B, L)."""
+    """Count the frames at each token: path (B, F), lengths (B,) -> int64 (B, L)."""
     is_frame = mask_from_lengths(frame_lengths, path.size(1)).long()
     return is_frame.new_zeros(path.size(0), n_tokens).scatter_add(1, path, is_frame)
 
@@ -59,7 +59,7 @@ def _best_moves(log_probs: Tensor) -> Tensor:
     """Whether the best path to a token at a frame comes from the previous token: (B, F, L) -> bool (F, B, L)."""
     n_batch, n_frames, n_tokens = log_probs.shape
     moves = torch.zeros(n_frames, n_batch, n_tokens, dtype=torch.bool, device=log_probs.device)
-    best = log_probs.new_full((n_batch, n_tokens + 1), -torch.inf)  # the first column is no token
+    best = log_probs.new_full((n_batch, n_tokens + 1), -torch.inf)  # the first column isn't a token
     best[:, 1] = log_probs[:, 0, 0]
     for frame in range(1, n_frames):
         torch.ge(best[:, :-1], best[:, 1:], out=moves[frame])
@@ -69,8 +69,8 @@ def _best_moves(log_probs: Tensor) -> Tensor:
 
 @lru_cache(maxsize=1)
 def _compiled_search() -> Callable[..., None]:
-    """`_search` as machine code, cached on disk if a folder for it is writable."""
-    import numba  # takes half a second, which inference does not need
+    """Compile `_search` to machine code, cached on disk if a folder for it is writable."""
+    import numba  # takes half a second; inference doesn't need it
 
     try:
         return numba.njit(nogil=True, cache=True)(_search)

@@ -1,4 +1,4 @@
-"""HiFi-GAN's two discriminators, one of a wave's periods and one of its scales."""
+"""HiFi-GAN's multi-period and multi-scale discriminators."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ _SCALE_STRIDES = (1, 2, 2, 4, 4, 1, 1)
 
 @dataclass(frozen=True)
 class DiscriminatorOutput:
-    """Features and scores of waves, one entry for each part of a discriminator."""
+    """Features and scores of waves, with one entry per sub-discriminator."""
 
-    features: list[list[Tensor]]  # every convolution's output, the scores' last
+    features: list[list[Tensor]]  # the outputs of all convolutions; the last are the scores
 
     @property
     def scores(self) -> list[Tensor]:
@@ -27,7 +27,7 @@ class DiscriminatorOutput:
 
 
 class Discriminator(nn.Module):
-    """Convolutions with leaky ReLU, and one that makes the scores."""
+    """Convolutions with leaky ReLU, followed by one that returns the scores."""
 
     slope = 0.1  # of leaky ReLU
     convs: nn.ModuleList
@@ -49,7 +49,7 @@ class Discriminator(nn.Module):
 
 
 class PeriodDiscriminator(Discriminator):
-    """Scores a wave folded into rows of ``period`` samples, each column by itself."""
+    """Scores a wave folded into rows of ``period`` samples, each column separately."""
 
     def __init__(self, period: int, channels: tuple[int, ...]) -> None:
         super().__init__()
@@ -68,19 +68,19 @@ class PeriodDiscriminator(Discriminator):
 
 
 class MultiPeriodDiscriminator(nn.Module):
-    """Discriminators of several periods (section 2.3 of arXiv:2010.05646)."""
+    """A discriminator for each period (section 2.3 of arXiv:2010.05646)."""
 
     def __init__(self, periods: tuple[int, ...], channels: tuple[int, ...]) -> None:
         super().__init__()
         self.discriminators = nn.ModuleList(PeriodDiscriminator(period, channels) for period in periods)
 
     def forward(self, wave: Tensor) -> DiscriminatorOutput:
-        """wave (B, 1, T) -> one entry a period."""
+        """wave (B, 1, T) -> one entry per period."""
         return DiscriminatorOutput([discriminator(wave) for discriminator in self.discriminators])
 
 
 class ScaleDiscriminator(Discriminator):
-    """Scores a wave by strided grouped convolutions over time."""
+    """Scores a wave with strided grouped convolutions over time."""
 
     def __init__(self, channels: tuple[int, ...], groups: tuple[int, ...], *, norm: type[nn.Conv1d]) -> None:
         super().__init__()
@@ -95,10 +95,10 @@ class ScaleDiscriminator(Discriminator):
 
 
 class MultiScaleDiscriminator(nn.Module):
-    """Discriminators of a wave, of its averages over 4 samples, and of theirs (section 2.3 of arXiv:2010.05646).
+    """Discriminators for a wave, the pooled wave, and the wave pooled twice (section 2.3 of arXiv:2010.05646).
 
-    The first is under spectral norm, the others under weight norm. Without ``amp_grouped_conv``, grouped convolutions
-    are computed in float32 under autocast.
+    The first uses spectral norm, the others weight norm. Without ``amp_grouped_conv``, grouped convolutions compute in
+    float32 even under autocast.
     """
 
     def __init__(self, channels: tuple[int, ...], groups: tuple[int, ...], *, pooling_padding: int) -> None:
@@ -109,7 +109,7 @@ class MultiScaleDiscriminator(nn.Module):
         self.discriminators = nn.ModuleList(ScaleDiscriminator(channels, groups, norm=norm) for norm in norms)
 
     def forward(self, wave: Tensor) -> DiscriminatorOutput:
-        """wave (B, 1, T) -> one entry a scale. Spectral norm does not change here: see `advance_spectral_norm`."""
+        """wave (B, 1, T) -> one entry per scale. Doesn't update spectral norm; `advance_spectral_norm` does."""
         features = []
         for index, discriminator in enumerate(self.discriminators):
             if index:
@@ -118,13 +118,13 @@ class MultiScaleDiscriminator(nn.Module):
         return DiscriminatorOutput(features)
 
     def advance_spectral_norm(self) -> None:
-        """The one power iteration of an update; call it once, however many forward passes the update takes."""
+        """Run an update's power iteration; call this once, however many forward passes the update takes."""
         for module in self.modules():
             if isinstance(module, SpectralNormConv1d):
                 module.advance()
 
 
 def build_discriminators(config: DiscriminatorConfig) -> dict[str, nn.Module]:
-    """Both discriminators with random weights."""
+    """Build both discriminators with random weights."""
     msd = MultiScaleDiscriminator(config.msd_channels, config.msd_groups, pooling_padding=config.msd_pooling_padding)
     return {"mpd": MultiPeriodDiscriminator(config.mpd_periods, config.mpd_channels), "msd": msd}

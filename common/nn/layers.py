@@ -1,4 +1,4 @@
-"""Layers, masks and seeded noise that several models use."""
+"""Layers, masks and seeded noise that several models share."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -14,12 +14,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Gain = Literal["linear", "relu", "tanh", "sigmoid"]  # of the activation after a layer
 
-NOISE_BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the draws
+NOISE_BLOCK = 2048  # positions per draw; another size would give other random numbers
 _KEPT_SEEDS = 2
 
 
 def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
-    """Valid positions: ``lengths`` (B,) -> bool (B, L), L ``max_length`` or, which synchronizes, the longest length."""
+    """Mark valid positions: ``lengths`` (B,) -> bool (B, L); L is ``max_length``, or the maximum (synchronizes)."""
     size = int(lengths.max()) if max_length is None else max_length
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
 
@@ -27,9 +27,9 @@ def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
 def rows_by_name(
     table: Tensor, names: Sequence[str], *, known: Sequence[str], what: str, leave_out: int | None = None
 ) -> tuple[Tensor, list[str]]:
-    """Rows of ``table`` (N, ...), which belong to the ``known`` names, for ``names``, and a line on new names.
+    """Select the rows for ``names`` from ``table`` (N, ...), whose rows have the ``known`` names.
 
-    A new or empty name gets the mean of all rows except ``leave_out``.
+    A new or empty name gets the mean of all rows except ``leave_out``. Also returns a line that lists the new names.
     """
     places = {name: place for place, name in reversed(list(enumerate(known)))}
     mean = table[[place for place in range(len(table)) if place != leave_out]].double().mean(0).to(table.dtype)
@@ -39,7 +39,7 @@ def rows_by_name(
 
 
 def scale_log_mel(mel: Tensor) -> Tensor:
-    """A log-mel-spectrogram with values around 0 and 1."""
+    """Scale a log-mel-spectrogram to values around 0 and 1."""
     return (mel + 5) / 2.5
 
 
@@ -55,7 +55,7 @@ def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class ConvNorm(nn.Module):
-    """A convolution that keeps the length, with the published name ``conv`` and Glorot's uniform initialization."""
+    """A convolution that keeps the length, with the published name ``conv`` and Glorot uniform initialization."""
 
     def __init__(
         self, in_channels: int, out_channels: int, *, kernel_size: int = 1, bias: bool = True, gain: Gain = "linear"
@@ -73,7 +73,7 @@ class Dropout(nn.Dropout):
     """Dropout that draws 16 random bits per element on a CPU, four times as fast as PyTorch's."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if not torch.jit.is_scripting():  # noqa: SIM102 - TorchScript skips the body of this condition alone
+        if not torch.jit.is_scripting():  # noqa: SIM102 - TorchScript only skips the body of this exact condition
             if self.training and x.device.type == "cpu" and 0 < self.p < 1 and not torch.compiler.is_compiling():
                 threshold = round(self.p * 2**16)
                 words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
@@ -83,7 +83,7 @@ class Dropout(nn.Dropout):
 
 
 class SeededNoise:
-    """Seeded Gaussian noise of vocoders, drawn in blocks and kept, as CUDA graphs read the same addresses again."""
+    """Seeded Gaussian noise for vocoders, drawn in blocks that are kept because CUDA graphs reuse their addresses."""
 
     def __init__(self, n_channels: int) -> None:
         self._n_channels = n_channels
@@ -94,7 +94,7 @@ class SeededNoise:
 
     @never_compiled
     def __call__(self, seed: int, n_positions: int, *, device: torch.device) -> Tensor:
-        """(1, n_channels, n_positions) float32; a position's noise does not depend on their number."""
+        """(1, n_channels, n_positions) float32; a position's noise doesn't depend on ``n_positions``."""
         if (key := (seed, str(device))) not in self._drawn and len(self._drawn) == _KEPT_SEEDS:
             del self._drawn[next(iter(self._drawn))]
         generator, blocks = self._drawn.setdefault(key, (torch.Generator().manual_seed(seed), []))

@@ -1,4 +1,4 @@
-"""Weight-norm and spectral-norm convolutions that can be copied, with parameter names of published checkpoints."""
+"""Copyable weight-norm and spectral-norm convolutions, with the parameter names of published checkpoints."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +11,9 @@ _EPSILON = 1e-12  # the smallest norm that power iterations divide by
 
 
 class WeightNorm(nn.Module):
-    """weight = weight_g * weight_v / ||weight_v||, normed over all dimensions but the first (arXiv:1602.07868).
+    """weight = weight_g * weight_v / ||weight_v||, normalized over all dimensions but the first (arXiv:1602.07868).
 
-    A subclass adds the layer behind this class, whose initial weights are kept.
+    Subclasses list the layer after this class; its initial weights are kept.
     """
 
     weight: Tensor
@@ -26,7 +26,7 @@ class WeightNorm(nn.Module):
         self.weight_v = nn.Parameter(weight_v)
 
     def normed_weight(self) -> Tensor:
-        """The weight that the layer convolves with, folded or not."""
+        """Return the weight that the layer convolves with, folded or not."""
         if hasattr(self, "weight_g"):  # TorchScript decides this when it compiles
             return torch._weight_norm(self.weight_v, self.weight_g, 0)
         return self.weight
@@ -51,7 +51,7 @@ def split_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def split_weights(state: dict[str, Tensor], *, is_normed: Callable[[str], bool]) -> dict[str, Tensor]:
-    """Replace the plain weights whose keys ``is_normed`` selects by their weight_g and weight_v, in place of each."""
+    """Replace each plain weight whose key ``is_normed`` selects with its weight_g and weight_v, in the same order."""
     split: dict[str, Tensor] = {}
     for key, value in state.items():
         if is_normed(key):
@@ -63,7 +63,7 @@ def split_weights(state: dict[str, Tensor], *, is_normed: Callable[[str], bool])
 
 @torch.no_grad()
 def fold_weight_norm(network: nn.Module) -> None:
-    """Replace weight norm in all layers of ``network`` by the equivalent plain weight."""
+    """Replace weight norm in all layers of ``network`` with the equivalent plain weight."""
     for module in network.modules():
         if isinstance(module, WeightNorm) and hasattr(module, "weight_g"):
             weight = nn.Parameter(module.normed_weight(), requires_grad=module.weight_v.requires_grad)
@@ -72,10 +72,10 @@ def fold_weight_norm(network: nn.Module) -> None:
 
 
 class SpectralNormConv1d(nn.Conv1d):
-    """A convolution over time with its weight divided by its largest singular value (arXiv:1802.05957).
+    """A convolution over time whose weight is divided by its largest singular value (arXiv:1802.05957).
 
-    `advance` makes a power iteration of its estimate; ``forward`` makes none, so that an update does not depend on how
-    many forward passes it is made of.
+    `advance` runs a power iteration to estimate it; ``forward`` doesn't, so that an update doesn't depend on its number
+    of forward passes.
     """
 
     weight_u: Tensor
@@ -99,7 +99,7 @@ class SpectralNormConv1d(nn.Conv1d):
 
     @torch.no_grad()
     def advance(self) -> None:
-        """Make one power iteration: weight_v, then weight_u."""
+        """Run one power iteration: weight_v, then weight_u."""
         rows = self.weight_orig.flatten(1)
         self.weight_v.copy_(F.normalize(torch.mv(rows.t(), self.weight_u), dim=0, eps=_EPSILON))
         self.weight_u.copy_(F.normalize(torch.mv(rows, self.weight_v), dim=0, eps=_EPSILON))
