@@ -200,11 +200,11 @@ def sound(tone: np.ndarray, form: str, *, rate: int = RATE, channels: int = 1, s
 
 TONE = np.sin(np.arange(4000) * 0.2) / 2
 STRANGERS = {  # what a file is -> what it says, and what its refusal names
-    "ffconcat": (b"ffconcat version 1.0\nfile 'inner.wav'\n", "no sound file"),
-    "sdp": (b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nm=audio 5004 RTP/AVP 0\n", "no sound file"),
-    "m3u8": (b"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\ninner.wav\n#EXT-X-ENDLIST\n", "no sound file"),
-    "a name that is an address": (b"http://127.0.0.1:9/a.wav", "no sound file"),
-    "zeros": (bytes(20000), "no sound file"),
+    "ffconcat": (b"ffconcat version 1.0\nfile 'inner.wav'\n", "not a sound file"),
+    "sdp": (b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nm=audio 5004 RTP/AVP 0\n", "not a sound file"),
+    "m3u8": (b"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\ninner.wav\n#EXT-X-ENDLIST\n", "not a sound file"),
+    "a name that is an address": (b"http://127.0.0.1:9/a.wav", "not a sound file"),
+    "zeros": (bytes(20000), "not a sound file"),
     "a container of instruments": (sound(TONE, "XI", subtype="DPCM_16"), "XI with DPCM_16"),
     "a codec of modems": (sound(TONE, "AU", subtype="G721_32"), "AU with G721_32"),
     "a rate of 10 Hz": (sound(TONE, "FLAC", rate=10), "10 Hz"),

@@ -237,7 +237,7 @@ def test_only_what_has_changed_is_aligned_again_and_what_is_damaged_is_listed(tm
     words = [str(source), str(tmp_path / "target"), "--cut-longer", "5", "--num-workers", "1"]
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "no sound file" in out and f"not found in the recording: {OTHER}" in out
+    assert "not a sound file" in out and f"not found in the recording: {OTHER}" in out
     before = clip_times(tmp_path / "target")
     assert len(before) == 6
     assert main(words) == 0 and clip_times(tmp_path / "target") == before

@@ -376,7 +376,7 @@ def recording(*, seconds: float = 0.5, rate: int = 8000, channels: int = 1, form
 
 
 UPLOADS = {
-    "no sound": (b"hello", {}, "no sound file"),
+    "no sound": (b"hello", {}, "not a sound file"),
     "too long": (recording(seconds=3.2), {}, "longer than 3 s"),
     "cut": (recording()[:-100], {}, "file: truncated"),
     "unknown field": (recording(), {"lang": "de"}, "lang: unknown field"),
