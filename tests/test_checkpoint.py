@@ -121,7 +121,7 @@ def _truncate(path: Path) -> None:
         (lambda path: path.write_bytes(b"not a checkpoint at all"), "cannot be read"),
         (lambda path: (save_checkpoint(path, make_checkpoint()), _truncate(path)), "cannot be read"),
         (lambda path: torch.save([1, 2], path), "holds a list"),
-        (lambda path: torch.save({"weights": torch.ones(2)}, path), "no known layout"),
+        (lambda path: torch.save({"weights": torch.ones(2)}, path), "unknown checkpoint layout"),
         (lambda path: torch.save({"format": 99}, path), "checkpoint format 99, expected 1"),
         (lambda path: torch.save({"format": 1, "model": "FastPitch"}, path), "a damaged checkpoint .KeyError"),
         (lambda path: torch.save({"format": 1, "x": _Harmful()}, path), "is refused, as it could run code"),
@@ -143,7 +143,7 @@ def test_a_bad_file_is_one_line_that_names_it(make, message: str, tmp_path: Path
     [
         ("config/audio/loudness", -23.0, "config.audio: loudness: unknown key"),
         ("config/model/width", 3, "config.model: width: unknown key"),
-        ("model", "Tacotron9000", "of the model 'Tacotron9000', expected one of"),
+        ("model", "Tacotron9000", "model 'Tacotron9000', expected one of"),
         ("stripped", {"dtype": "float16", "for": 1}, "stripped: ema: Field required"),
     ],
 )
@@ -171,7 +171,7 @@ def test_weights_of_another_architecture_are_listed_by_name(tmp_path: Path):
     load = partial(load_networks, load_checkpoint(path), device=torch.device("cpu"), where="a.pt")
     with pytest.raises(CheckpointError, match=re.escape(f"a.pt: its weights do not fit the model: {fit}")):
         load()
-    with pytest.raises(CheckpointError, match=r"a\.pt: holds no EMA weights; leave out --ema"):
+    with pytest.raises(CheckpointError, match=r"a\.pt: has no EMA weights; leave out --ema"):
         load(ema=True)
 
 
@@ -290,7 +290,7 @@ def test_it_holds_the_averaged_network_alone_and_infers_as_the_whole_checkpoint(
     for ema in (None, True):
         assert all(torch.equal(value, expected[key]) for key, value in weights(path, ema=ema).items())
     assert f"using the EMA weights of {path}\n" in capsys.readouterr().err
-    with pytest.raises(CheckpointError, match="holds the EMA weights alone; leave out --no-ema"):
+    with pytest.raises(CheckpointError, match="with EMA weights only; leave out --no-ema"):
         open_checkpoint(path, ema=False)
     # Its name is none that a training resumes from, and its weights cannot be.
     assert saved_checkpoints(tmp_path, model.name) == [source]

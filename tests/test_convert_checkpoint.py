@@ -65,7 +65,7 @@ def test_weights_without_their_configuration_are_given_it(tmp_path: Path):
     ours = converted(bare, "--config", str(tmp_path / "voice.json"))
     whole = saved(tmp_path / "whole.pt", payload)
     _same_weights(whole, ours)
-    with pytest.raises(OptionError, match="holds a configuration; leave the option out"):
+    with pytest.raises(OptionError, match="has its own configuration; leave out the option"):
         converted(whole, "--config", str(tmp_path / "voice.json"))
 
 
@@ -85,7 +85,7 @@ def test_a_generator_is_given_its_configuration_and_discriminators_by_name(tmp_p
     for path in (whole, ours):
         assert load_checkpoint(path).training["optimizers"].keys() == {"generator", "discriminator"}
     ours.unlink()
-    with pytest.raises(OptionError, match=r"voice\.bin: holds no mpd and msd$"):
+    with pytest.raises(OptionError, match=r"voice\.bin: contains no mpd and msd$"):
         converted(generator, "--config", str(tmp_path / "v.json"), "--discriminators", str(generator))
 
 
@@ -131,9 +131,9 @@ def test_what_cannot_be_converted_is_one_line(tmp_path: Path):
     ours = converted(source)
     with pytest.raises(OptionError, match=r"ours\.pt: exists already; name another file, or remove it"):
         converted(source)
-    with pytest.raises(CheckpointError, match=r"is in the toolkit's own format already"):
+    with pytest.raises(CheckpointError, match=r"already has the toolkit's own format"):
         converted(ours)
-    with pytest.raises(CheckpointError, match="a checkpoint of no known layout"):
+    with pytest.raises(CheckpointError, match="unknown checkpoint layout"):
         converted(saved(tmp_path / "x.pt", {"state_dict": {"a.weight": torch.zeros(1)}}))
 
 

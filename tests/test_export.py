@@ -243,5 +243,5 @@ def test_a_file_of_a_newer_version_is_one_line(folder: Path, tmp_path: Path):
     (entry,) = (one for one in model.metadata_props if one.key == METADATA_KEY)
     entry.value = json.dumps(json.loads(entry.value) | {"version": 2})
     onnx.save(model, tmp_path / "a.onnx")
-    with pytest.raises(InputError, match="export version 2, expected 1; a newer toolkit reads it"):
+    with pytest.raises(InputError, match="export version 2, expected 1; use a newer toolkit"):
         network(tmp_path / "a.onnx")

@@ -121,7 +121,7 @@ def test_a_missing_part_or_one_of_another_kind_is_named(folder: Path, tmp_path: 
     decoder.unlink()
     assert error_of(encoder).startswith(f"{decoder}: no such file, the decoder that belongs to {encoder}")
     shutil.copy(encoder, decoder)
-    assert error_of(postnet).startswith(f"{decoder}: not the decoder of the checkpoint of {postnet}")
+    assert error_of(postnet).startswith(f"{decoder}: not the decoder that belongs to {postnet}")
     decoder.write_bytes(content)
     encoder.rename(tmp_path / "my_encoder")
     assert error_of(decoder).startswith(f"{encoder}: no such file")

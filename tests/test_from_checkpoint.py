@@ -167,7 +167,7 @@ def test_what_no_training_can_begin_with_is_one_line(option: str, corpus: Path, 
     (tmp_path / "a.onnx").write_bytes(b"\x08\x08\x12\x07pytorch")
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "a.ts")
     for path, message in (
-        (tmp_path / "a.onnx", "an ONNX file, which is for inference.*; give the checkpoint that it was made of"),
+        (tmp_path / "a.onnx", "ONNX files are for inference only; give the checkpoint that it was exported from"),
         (tmp_path / "a.ts", "cannot be read .*; give the checkpoint that the TorchScript file was made from"),
         (vocoder, "a checkpoint of HiFi-GAN, expected one of WaveGlow$"),
     ):

@@ -86,7 +86,7 @@ PHONES = TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())
         (Tacotron2Config, {"n_frames_per_step": 2}, "n_frames_per_step"),
         (HifiganConfig, {"resblock_kernel_sizes": (3, 7)}, "and --resblock-dilation-sizes: expected the same"),
         (HifiganConfig, {"upsample_kernel_sizes": (16, 15, 4, 4)}, r"--upsample-kernel-sizes \(16, 15, 4, 4\): exp"),
-        (HifiganConfig, {"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "and groups that divide a convolution"),
+        (HifiganConfig, {"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "and groups that divide each convolution"),
         (WaveGlowConfig, {"n_group": 7}, "^--groups 7: expected an even number: every flow halves its channels$"),
         (WaveGlowConfig, {"n_early_every": 1}, "^--early-size, --early-every: they leave no channels of --groups"),
         (BlockConfig, {"filters": 8, "stride": 2}, "of a residual block"),
@@ -101,7 +101,7 @@ def test_architectures_that_cannot_be_built_name_the_option(config: type, values
 @pytest.mark.parametrize(
     ("model", "config", "audio", "text", "message"),
     [
-        ("FastPitch", FastPitchConfig(), {"n_mels": 40}, TextConfig(), "makes 80 mel channels, the audio has 40"),
+        ("FastPitch", FastPitchConfig(), {"n_mels": 40}, TextConfig(), "outputs 80 mel channels, the audio has 40"),
         ("FastPitch", FastPitchConfig(), {}, PHONES, "reads 148 symbols, symbol set arpabet has 88"),
         ("Tacotron2", tiny_tacotron2.TINY, {}, None, "mel channels"),
         ("Tacotron2", replace(tiny_tacotron2.TINY, n_mel_channels=80), {}, TextConfig(), "symbols"),

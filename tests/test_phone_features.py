@@ -111,7 +111,7 @@ def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_pat
     table = ["--phone-features", str(corpus / "features.csv")]
     assert torch.equal(speak(bare, tmp_path, *table), speak(voice, tmp_path))
     (tmp_path / "other.csv").write_text("symbol,syl\na,+\n")
-    with pytest.raises(InputError, match="the model reads 7 features, the table of them has 2"):
+    with pytest.raises(InputError, match="the model reads 7 features, their table has 2"):
         speak(bare, tmp_path, "--phone-features", str(tmp_path / "other.csv"))
     trained = load_checkpoint(train_on(corpus, tmp_path / "on", "--checkpoint-path", str(bare), "--epochs", "2"))
     assert trained.text == checkpoint.text

@@ -26,7 +26,7 @@ _NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
 
 @dataclass(frozen=True)
 class Stripped:
-    """How a checkpoint was stripped by `strip_checkpoint`."""
+    """How `strip_checkpoint` stripped a checkpoint."""
 
     dtype: str  # of its matrices
     ema: bool  # whether its weights are the EMA weights
@@ -36,27 +36,27 @@ class Stripped:
 class Checkpoint:
     """The contents of a checkpoint; ``training`` is None in a checkpoint for inference only."""
 
-    model: str  # name of the model, as `train.py --model`
+    model: str  # name of the model, as in `train.py --model`
     config: Any  # its ModelConfig
     audio: AudioConfig
     text: TextConfig | None
     networks: Weights
     ema: Weights | None = None
     training: dict[str, Any] | None = None  # epoch, iteration, optimizers, loss scaler, random states
-    assumed: tuple[str, ...] = ()  # fields of ``audio`` that a published file does not record
-    assumed_config: tuple[str, ...] = ()  # fields of ``config`` that neither the file nor the weights' shapes show
+    assumed: tuple[str, ...] = ()  # fields of ``audio`` that a published file doesn't record
+    assumed_config: tuple[str, ...] = ()  # fields of ``config`` that neither the file nor the weights' shapes determine
     stripped: Stripped | None = None  # None: a training checkpoint, or a published one
     longest: Longest | None = None  # the longest training utterance, if known
     layout: str = OWN_LAYOUT  # of the file that it was read from, for messages; not stored
 
     @property
     def has_ema(self) -> bool:
-        """Whether there are EMA weights, beside the raw ones or instead of them."""
+        """Whether it has EMA weights, with or instead of the raw ones."""
         return self.ema is not None or (self.stripped is not None and self.stripped.ema)
 
 
 def plain_configs(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return the description of a checkpoint's model as files store it, for `read_own`."""
+    """Describe a checkpoint's model in the form that files store, for `read_own`."""
     text = checkpoint.text and to_plain(checkpoint.text)
     return {
         "model": checkpoint.model,
@@ -82,13 +82,13 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoint:
-    """Return the checkpoint of a dict that `save_checkpoint` wrote; ``training=False`` drops the training state.
+    """Return the checkpoint from a dict that `save_checkpoint` wrote; ``training=False`` drops the training state.
 
-    Raises CheckpointError, which names the field, for an unknown model or a wrong configuration.
+    Raises a CheckpointError that names the field if the model is unknown or the configuration invalid.
     """
     model, config, networks = payload["model"], payload["config"], payload["networks"]
     if model not in (known := available_models()):
-        raise CheckpointError(f"{where}: of the model {shown(model)}, expected one of {', '.join(known)}")
+        raise CheckpointError(f"{where}: model {shown(model)}, expected one of {', '.join(known)}")
 
     def read(kind: type, values: Any, name: str) -> Any:
         return None if values is None else from_plain(kind, values, where=f"{where}: {name}", error=CheckpointError)
@@ -111,7 +111,7 @@ def read_own(payload: dict[str, Any], *, training: bool, where: str) -> Checkpoi
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:
-    """Return the path of a finished epoch's checkpoint or, with ``iteration``, of the rolling one after that update."""
+    """Return the path of an epoch's checkpoint or, with ``iteration``, of the rolling checkpoint after that update."""
     within = "" if iteration is None else f"_iter{iteration}"
     return folder / f"{model}_checkpoint_{epoch}{within}.pt"
 
@@ -124,23 +124,23 @@ def saved_checkpoints(folder: Path, model: str) -> list[Path]:
 
 
 def voice_name(path: Path) -> str:
-    """Return a voice's name: the folder if training named the checkpoint, else the file."""
+    """Return a voice's name: the folder's if training named the checkpoint, otherwise the file's."""
     folder = path.resolve().parent.name
     made_by_training = _NAME.search(path.name) or path.stem.endswith(("_inference", "_inference_best"))
     return folder if made_by_training and folder != "output" else path.stem
 
 
 def is_rolling(path: Path) -> bool:
-    """Whether a checkpoint's name is that of one within an epoch, which newer ones replace."""
+    """Whether a checkpoint's name says that it was saved within an epoch; newer ones replace it."""
     return "_iter" in path.name
 
 
 def strip_checkpoint(checkpoint: Checkpoint, *, dtype: str = "float32") -> Checkpoint:
-    """Keep what inference needs of a checkpoint, with matrices and kernels in a type such as bfloat16.
+    """Keep only what inference needs, with matrices and kernels in ``dtype``, such as bfloat16.
 
-    Biases, norms and statistics stay float32: they are small, and rounding them costs accuracy.
+    Biases, norms and statistics stay float32: they're small, and rounding them costs accuracy.
     """
-    name, raw = next(iter(checkpoint.networks.items()))  # the one that infers comes first
+    name, raw = next(iter(checkpoint.networks.items()))  # the one for inference comes first
     state = (checkpoint.ema or {}).get(name, raw)
     ema = state is not raw or checkpoint.has_ema
     floats = {key: value for key, value in state.items() if value.is_floating_point() and value.dim() > 1}

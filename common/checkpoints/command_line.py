@@ -1,4 +1,4 @@
-"""Command lines that name checkpoints, which determine the options."""
+"""Command lines whose options depend on the checkpoints that they name."""
 
 import argparse
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def models_with(*roles: str) -> list[ModelSpec]:
-    """Return the models with these roles."""
+    """Return the models that have one of these roles."""
     return [get_model(name) for role in roles for name in available_models(role)]
 
 
 def named_models(argv: Sequence[str] | None, *roles: str) -> list[ModelSpec]:
-    """Return the models whose checkpoints a command line names, or all of a role if it names none."""
+    """Return the models whose checkpoints a command line names, or all models of a role if it names none."""
     given = names_given(argv)
     found = []
     for role in roles:
@@ -31,7 +31,7 @@ def named_models(argv: Sequence[str] | None, *roles: str) -> list[ModelSpec]:
 
 
 def add_checkpoint_options(parser: ArgumentParser, purposes: dict[str, str]) -> None:
-    """Add the options that take checkpoints of the models with the roles in ``purposes``, which end their help."""
+    """Add an option for the checkpoint of each model with a role in ``purposes``, whose values end the help."""
     group = parser.add_argument_group("models")
     for spec in models_with(*purposes):
         text = f"checkpoint of a {spec.name} model{purposes[spec.role]}"
@@ -41,9 +41,9 @@ def add_checkpoint_options(parser: ArgumentParser, purposes: dict[str, str]) -> 
 def parse_options(
     argv: Sequence[str] | None, parser: ArgumentParser, models: Sequence[ModelSpec], *, intermixed: bool = False
 ) -> argparse.Namespace:
-    """Parse the options of ``models``; an unknown one ends the program with status 2.
+    """Parse the options of ``models``; an unknown one exits with status 2.
 
-    With ``intermixed``, optional positional words may stand between options.
+    With ``intermixed``, optional positional arguments may appear between options.
     """
     parse = parser.parse_known_intermixed_args if intermixed else parser.parse_known_args
     args, unknown = parse(argv)
@@ -51,15 +51,15 @@ def parse_options(
         *others, last = [spec.name for spec in models] or ["Griffin-Lim"]
         names = f"{', '.join(others)} and {last}" if others else last
         word = unknown[0].partition("=")[0]
-        advice = "" if word.startswith("-") else "; put a text or a name of several words in quotes"
+        advice = "" if word.startswith("-") else "; put quotes around a text or name of several words"
         parser.error(f"{word}: not an option of {names}{advice}")
     return args
 
 
 def open_named_checkpoints(args: argparse.Namespace, *roles: str, quiet: bool = False) -> "dict[str, LoadedCheckpoint]":
-    """Open the checkpoints that options name, by role, with the weights that --ema selects.
+    """Open the checkpoints that options name, and return them by role, with the weights that --ema selects.
 
-    With ``quiet``, no line says that EMA weights are used. Raises OptionError if two checkpoints have the same role;
+    With ``quiet``, EMA weights are used without a note. Raises OptionError if two checkpoints have the same role;
     CheckpointError if one can't be read or is of another model, or if --ema is given and none has EMA weights.
     """
     from common.checkpoints.loading import open_checkpoint  # --help needs no PyTorch
@@ -83,6 +83,6 @@ def check_ema(opened: "Sequence[LoadedCheckpoint]") -> None:
 
 
 def architecture_answers(models: Sequence[ModelSpec]) -> dict[str, str]:
-    """Return the replies to options of architectures, which the originals need at inference."""
+    """Return the replies to architecture options, which the originals require for inference."""
     names = {field.name for spec in models for field in fields(spec.config.ModelConfig)}
-    return {option_of(name): "the checkpoint holds the architecture; leave it out" for name in sorted(names)}
+    return {option_of(name): "the checkpoint contains the architecture; leave it out" for name in sorted(names)}

@@ -1,4 +1,4 @@
-"""Conversion of other implementations' checkpoints to our format."""
+"""Converts other implementations' checkpoints to our format."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +15,14 @@ from common.files import parse_yaml, read_text
 
 
 def convert_checkpoint(path: Path, options: ConversionOptions) -> Checkpoint:
-    """Read a checkpoint of another implementation, with its training state if it has one.
+    """Read a checkpoint from another implementation, with its training state if it has one.
 
-    Raises CheckpointError if it is unknown, damaged or ours already, or if its weights don't fit the model; OptionError
-    if it has a configuration or discriminators, and others are given.
+    Raises CheckpointError if it's unknown, damaged or ours already, or if its weights don't fit the model; OptionError
+    if a configuration or discriminators are given but it has its own.
     """
     payload = with_state_dict(read_payload(path))
     if "format" in payload:
-        raise CheckpointError(f"{path}: is in the toolkit's own format already; every command takes it as it is")
+        raise CheckpointError(f"{path}: already has the toolkit's own format; every command accepts it")
     payload = _with_given(payload, options, path=path)
     with naming_errors(str(options.config or ""), error=CheckpointError):
         checkpoint = read_published(payload, path=path, training=True)
@@ -32,17 +32,17 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Checkpoint:
 
 
 def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Path) -> dict[str, Any]:
-    """Return the file's dict with the configuration and the discriminators that options name."""
+    """Return the file's dict, with the configuration and discriminators that options name."""
     config, discriminators = options.config, options.discriminators
     given: dict[str, Any] = {}
     if config is not None:
         if payload.get("config"):
-            raise OptionError(f"--config {config}: {path} holds a configuration; leave the option out")
+            raise OptionError(f"--config {config}: {path} has its own configuration; leave out the option")
         given["config"] = parse_yaml(read_text(config), where=str(config))  # JSON is YAML too
     if discriminators is not None:
         other = read_payload(discriminators)
         if not {"mpd", "msd"} <= other.keys() or "mpd" in payload:
-            problem = f"{path} holds discriminators itself" if "mpd" in payload else "holds no mpd and msd"
+            problem = f"{path} has its own discriminators" if "mpd" in payload else "contains no mpd and msd"
             raise OptionError(f"--discriminators {discriminators}: {problem}")
         given |= other
     return payload | given

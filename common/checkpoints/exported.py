@@ -1,4 +1,4 @@
-"""Exported files: the contents and descriptions of ONNX and TorchScript files, and how ONNX files are opened."""
+"""Exported files: the contents and descriptions of ONNX and TorchScript files, and opening ONNX files."""
 
 import hashlib
 import json
@@ -17,18 +17,18 @@ from common.errors import CheckpointError, reason
 from common.files import check_file
 from common.text.front_end import TextFrontEnd
 
-Shape = tuple[str | int, ...]  # names of dimensions, or sizes that are fixed
-Shapes = dict[str, Shape]  # of inputs or outputs by name; float32, or int64 for counts
+Shape = tuple[str | int, ...]  # names of dynamic dimensions, or fixed sizes
+Shapes = dict[str, Shape]  # inputs or outputs by name; float32, or int64 for counts
 WAVE: Shapes = {"wave": ("batch", "samples")}  # a vocoder's output
 Runner = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # a part of an exported network: inputs -> outputs
 Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
 Noise = Callable[[int, int], Tensor]  # (frames, seed) -> the input ``noise`` for speaking
 
 EXPORT_VERSION = 1
-METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
+METADATA_KEY = "speech_toolkit"  # key of the description in ONNX and safetensors
 ARCHIVE_ENTRY = "speech_toolkit.json"  # the description in TorchScript, in the archive's folder "extra"
 _SHORTER = 3  # tokens or frames by which each utterance of an example is shorter than the previous one
-# In the protobuf of tensors that another file holds: the length of its name, below 128, and the longest that it may be.
+# The protobuf of tensors in another file: the length of its name (below 128), and as many bytes as it may have.
 _EXTERNAL = re.compile(rb"\x6a[\x00-\xff]{1,2}\n\x08location\x12([\x00-\xff])(?=([\x00-\xff]{0,127}))")
 
 
@@ -36,7 +36,7 @@ class OnnxRunner:
     """Runs an ONNX file in onnxruntime on the CPU, with PyTorch's number of threads."""
 
     def __init__(self, path: Path, outputs: Iterable[str], session: Any = None) -> None:
-        """``outputs`` are names in order; ``session`` is that of `open_session`, if the file is open already."""
+        """``outputs`` are names in order; ``session`` is from `open_session` if the file is open already."""
         self._path = path
         self._session = session or open_session(path)[0]
         self._outputs = list(outputs)
@@ -46,42 +46,42 @@ class OnnxRunner:
         given = {name: value.numpy() for name, value in inputs.items()}
         try:
             made = dict(zip(self._outputs, self._session.run(self._outputs, given), strict=True))
-        except Exception as error:  # onnxruntime's errors have no common class but this
+        except Exception as error:  # onnxruntime's errors have no other class in common
             raise CheckpointError(f"{self._path}: onnxruntime cannot run it ({reason(error)})") from error
         return {name: torch.from_numpy(value) for name, value in made.items()}
 
 
 def open_session(path: Path) -> tuple[Any, dict[str, str]]:
-    """Open an ONNX file in onnxruntime; returns the session and the file's metadata.
+    """Open an ONNX file in onnxruntime; return the session and the file's metadata.
 
-    Weights may be in other files of its folder. Raises CheckpointError if onnxruntime can't read it, or if weights are
-    elsewhere: onnxruntime before 1.24 opens any file that a model names.
+    Weights may be in other files in its folder. Raises CheckpointError if onnxruntime can't read the file, or if
+    weights are outside the folder, because onnxruntime before 1.24 opens any file that a model names.
     """
-    import onnxruntime  # takes long to import
+    import onnxruntime  # slow to import
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
-    options.log_severity_level = 4  # its errors are raised as well
-    # Its idle threads would spin, and slow down PyTorch's.
+    options.log_severity_level = 4  # its errors are raised anyway
+    # Otherwise, its idle threads would spin and slow down PyTorch's.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     content = path.read_bytes()
     model = str(path) if _has_external_weights(path, content) else content
     try:
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         return session, session.get_modelmeta().custom_metadata_map
-    except Exception as error:  # onnxruntime's errors have no common class but this
+    except Exception as error:  # onnxruntime's errors have no other class in common
         raise CheckpointError(f"{path}: onnxruntime cannot read it ({reason(error)})") from error
 
 
 def _has_external_weights(path: Path, content: bytes) -> bool:
-    """Whether other files of the folder hold weights of an ONNX file; CheckpointError if they are elsewhere."""
+    """Whether other files in the folder contain an ONNX file's weights; CheckpointError if they're elsewhere."""
     folder, found = path.parent.resolve(), _EXTERNAL.findall(content)
     for length, name in set(found):
         file = (folder / os.fsdecode(name[: length[0]])).resolve()
         if length[0] > len(name) or not file.is_relative_to(folder):
             raise CheckpointError(f"{path}: its weights are in a file outside its folder; export it as one file")
         if not file.is_file():
-            raise CheckpointError(f"{path}: {file.name}, which holds its weights, is missing; put it beside it")
+            raise CheckpointError(f"{path}: {file.name}, which contains its weights, is missing; put it next to it")
     return bool(found)
 
 
@@ -93,7 +93,7 @@ class ModuleRunner:
 
     @torch.no_grad()
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Run the module on tensors by name, and return its outputs that are not None by name."""
+        """Run the module on tensors by name, and return its outputs by name, without those that are None."""
         values = self._module(**inputs)
         values = [value for value in values if value is not None] if isinstance(values, tuple) else [values]
         return dict(zip(self._outputs, values, strict=True))
@@ -102,9 +102,9 @@ class ModuleRunner:
 def random_examples(
     inputs: Mapping[str, Shape], made: Mapping[str, Callable[[Tensor], Tensor]], **sizes: Callable[[int], int]
 ) -> Examples:
-    """Make examples of inputs: ``lengths``, and normal random numbers, which ``made`` converts for some inputs.
+    """Return a function that makes example inputs: ``lengths``, and normal random numbers, converted by ``made``.
 
-    Dimensions are as long as the utterances, or as long as ``sizes`` returns.
+    A dimension is as long as the utterances, or as long as its function in ``sizes`` returns.
     """
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
@@ -124,18 +124,18 @@ def random_examples(
 
 @dataclass(frozen=True)
 class Quantization:
-    """How a part's ONNX file computes in 8-bit integers, if that is faster."""
+    """How to quantize a part's ONNX file to 8-bit integers, if that's faster."""
 
-    # Whether convolutions are quantized, with scales from examples; else matrix products are, with dynamic scales
+    # True: quantize convolutions, with scales from examples; False: matrix products, with dynamic scales
     calibrated: bool
-    # (mels (n_mels, F)) -> inputs of one whole utterance each, to calibrate with and to compare
+    # (mels (n_mels, F)) -> inputs of one whole utterance each, for calibration and comparison
     examples: Callable[[Sequence[Tensor]], list[tuple[Tensor, ...]]]
     within: str = ""  # quantize only matrix products whose node names contain this
 
 
 @dataclass(frozen=True)
 class Part:
-    """A network, or a part of one, as a function of tensors, which is exported to a file."""
+    """A network, or a part of one, that is exported to a file as a function of tensors."""
 
     name: str  # in the file's name; "" if the network is one part
     module: nn.Module
@@ -143,7 +143,7 @@ class Part:
     outputs: Shapes
     examples: Examples  # (batch size, length, generator) -> inputs; the last utterance is shorter than ``length``
     scriptable: bool = False  # whether torch.jit.script supports it; a trace would be bound to one device
-    example_batch: int = 1  # of the traced example
+    example_batch: int = 1  # batch size of the traced example
     # (whether it will be quantized) -> an equivalent module that is faster in ONNX; None: ``module``
     onnx_form: Callable[[bool], nn.Module] | None = None
     quantization: Quantization | None = None
@@ -154,12 +154,12 @@ class Exports:
     """The parts of a model that are exported."""
 
     parts: tuple[Part, ...]
-    description: dict[str, Any] = field(default_factory=dict)  # further facts for users of the file, plain types
+    description: dict[str, Any] = field(default_factory=dict)  # further metadata for users of the file, plain types
     noise: Noise | None = None
 
 
 def describe(checkpoint: Checkpoint, exports: Exports) -> dict[str, Any]:
-    """Describe a stripped checkpoint in plain types, for the files that are exported from it.
+    """Describe a stripped checkpoint in plain types, for files that are exported from it.
 
     The fingerprint is the same in all parts of a checkpoint; a part's file adds its name, inputs and outputs.
     """
@@ -196,9 +196,9 @@ class ExportedFile:
     session: Any  # that of `open_session`
 
     def runners(self) -> dict[str, OnnxRunner]:
-        """Return the runners of all parts of its network by name: this file, and those beside it.
+        """Return runners for all parts of its network by name: this file, and those next to it.
 
-        Raises CheckpointError if one is missing, or of another checkpoint.
+        Raises CheckpointError if one is missing or from another checkpoint.
         """
         own, files = self.description["part"], {}
         whole = self.path.with_name(self.path.name.removesuffix(f".{own}{self.path.suffix}") + self.path.suffix)
@@ -209,15 +209,15 @@ class ExportedFile:
                 check_file(path, kind=f"file, the {name} that belongs to {self.path}", error=CheckpointError)
                 file, wanted = open_exported(path)[0], self.description | {"part": name}
                 if any(file.description[key] != wanted[key] for key in ("part", "fingerprint")):
-                    raise CheckpointError(f"{path}: not the {name} of the checkpoint of {self.path}; export both again")
+                    raise CheckpointError(f"{path}: not the {name} that belongs to {self.path}; export both again")
             files[name] = OnnxRunner(file.path, file.description["outputs"], file.session)
         return files
 
 
 def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
-    """Open an ONNX file; returns its checkpoint too, which has no weights.
+    """Open an ONNX file; also return its checkpoint, which has no weights.
 
-    Raises CheckpointError if it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
+    Raises CheckpointError if it's damaged, of a newer version, or not written by `scripts/export_model.sh`.
     """
     session, metadata = open_session(path)
     description = read_description(metadata, where=path)
@@ -228,18 +228,18 @@ def open_exported(path: Path) -> tuple[ExportedFile, Checkpoint]:
 def read_description(metadata: Mapping[str, str], *, where: Path) -> dict[str, Any]:
     """Read the result of `describe` from a file's metadata.
 
-    Raises CheckpointError if it is missing, or of another version.
+    Raises CheckpointError if it's missing or of another version.
     """
     if METADATA_KEY not in metadata:
         raise CheckpointError(f"{where}: not written by scripts/export_model.sh")
     defaults = {"part": "", "parts": [""], "fingerprint": "", "context_frames": None}  # of older files
     description: dict[str, Any] = defaults | json.loads(metadata[METADATA_KEY])
     if (version := description["version"]) != EXPORT_VERSION:
-        raise CheckpointError(f"{where}: export version {version}, expected {EXPORT_VERSION}; a newer toolkit reads it")
+        raise CheckpointError(f"{where}: export version {version}, expected {EXPORT_VERSION}; use a newer toolkit")
     return description
 
 
 def payload_of(description: dict[str, Any], networks: Weights) -> dict[str, Any]:
-    """Return the dict of a described checkpoint as `save_checkpoint` writes it."""
+    """Return the dict that `save_checkpoint` would write for a described checkpoint."""
     parts = {"networks": networks, "ema": None, "training": None}
     return description | parts | {"format": FORMAT_VERSION, "stripped": {"dtype": "float32", "ema": description["ema"]}}

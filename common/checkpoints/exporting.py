@@ -21,12 +21,12 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.files import write_atomically, writing
 
-OPSET = 17  # of ONNX: onnxruntime reads it since 1.12
-# Batch sizes and lengths (tokens, or frames) that a file is checked with; the traced example has others.
+OPSET = 17  # of ONNX; onnxruntime reads it since version 1.12
+# Batch sizes and lengths (tokens or frames) to check a file with; the traced example has others.
 SHAPES = ((1, 11), (2, 30), (3, 64))
 _EXAMPLE_LENGTH = 24
 _SEED = 1234
-# Weights of 7 bits, since processors before AVX512-VNNI add pairs of products in 16 bits, which overflow with 8 bits.
+# 7-bit weights: processors before AVX512-VNNI add pairs of products in 16 bits, which overflow with 8-bit weights.
 _WEIGHTS = {"reduce_range": True, "per_channel": True}
 
 
@@ -34,7 +34,7 @@ def write_onnx(
     path: Path, part: Part, metadata: Mapping[str, str], *, quantize: Callable[[Path], None] | None = None
 ) -> None:
     """Trace a part, and write it as ONNX with ``metadata``; ``quantize`` modifies the traced file."""
-    import onnx  # takes long to import, as the exporter does
+    import onnx  # slow to import, like the exporter
 
     example = part.examples(part.example_batch, _EXAMPLE_LENGTH, torch.Generator().manual_seed(_SEED))
     axes = {
@@ -61,9 +61,9 @@ def write_onnx(
 
 
 def exports_of(loaded: LoadedCheckpoint) -> Exports:
-    """Return the network of a checkpoint as its package exports it; raises OptionError if it can't be exported."""
+    """Return a checkpoint's network as its package exports it; raises OptionError if it can't be exported."""
     if loaded.exported is not None or loaded.spec.find("export", "exports") is None:
-        raise OptionError(f"{loaded.path}: a checkpoint of {loaded.spec.name} that can be exported is expected")
+        raise OptionError(f"{loaded.path}: cannot be exported; give a checkpoint of a model with an export")
     return loaded.spec.export.exports(*load_for_inference(loaded, device="cpu"), loaded.checkpoint.audio)
 
 
@@ -74,14 +74,14 @@ def write_compared(path: Path, part: Part, description: dict[str, Any], *, forma
         return largest_difference(OnnxRunner(path, part.outputs), part)
     extra = {ARCHIVE_ENTRY: json.dumps(description)}
     write_atomically(path, lambda file: torch.jit.save(torch.jit.script(part.module), file, _extra_files=extra))
-    # Loading TorchScript runs code, which is ours here.
+    # Loading TorchScript runs its code, but this code is ours.
     return largest_difference(ModuleRunner(torch.jit.load(path), part.outputs), part)
 
 
 def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> float:
-    """Write the network of a stripped checkpoint, with the parameter names of checkpoints.
+    """Write a stripped checkpoint's network, with the parameter names of checkpoints.
 
-    Returns the largest difference between the weights in the file and the checkpoint's.
+    Returns the largest difference between the file's weights and the checkpoint's.
     """
     from safetensors.torch import save
 
@@ -94,9 +94,9 @@ def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str,
 
 
 def largest_difference(run: Runner, part: Part) -> float:
-    """Return the largest difference between the outputs of a file and those of PyTorch, over `SHAPES`.
+    """Return the largest difference between a file's outputs and PyTorch's, over `SHAPES`.
 
-    An output whose largest value exceeds 1 is divided by it. Raises InputError if outputs have other shapes.
+    It's relative to an output's largest value if that exceeds 1. Raises InputError if outputs have other shapes.
     """
     reference, differences = ModuleRunner(part.module, part.outputs), []
     for n_batch, length in SHAPES:
@@ -115,9 +115,9 @@ def largest_difference(run: Runner, part: Part) -> float:
 def write_quantized(
     path: Path, part: Part, description: dict[str, Any], *, mels: Sequence[Tensor], audio: AudioConfig
 ) -> float:
-    """Write a part as ONNX in 8-bit integers, and return its mel distance from PyTorch.
+    """Write a part as ONNX quantized to 8-bit integers, and return its mel distance from PyTorch.
 
-    Every second of ``mels`` (n_mels, F) is for calibration, the others for the comparison; a single mel is for both.
+    Every other one of ``mels`` (n_mels, F) is for calibration, the rest for comparison; a single mel is for both.
     """
     quantization = part.quantization
     assert quantization is not None
@@ -125,7 +125,7 @@ def write_quantized(
     if quantization.calibrated:
         shown = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[::2])]
         quantize = partial(_quantize_convolutions, examples=shown)
-    logging.disable(logging.WARNING)  # onnxruntime recommends another tool first, which changes nothing
+    logging.disable(logging.WARNING)  # onnxruntime recommends running another tool first, which changes nothing
     write_onnx(path, part, {METADATA_KEY: json.dumps(description | {"quantized": "int8"})}, quantize=quantize)
     logging.disable(logging.NOTSET)
     compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
@@ -134,8 +134,8 @@ def write_quantized(
 
 def _quantize_products(path: Path, within: str) -> None:
     """Quantize matrix products whose names contain ``within`` to 8 bits, with dynamic scales."""
-    import onnx  # takes long to import
-    from onnxruntime.quantization import QuantType, quantize_dynamic  # takes long to import
+    import onnx  # slow to import
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # slow to import
 
     options = {"op_types_to_quantize": ["MatMul"], "weight_type": QuantType.QInt8, **_WEIGHTS}
     names = [node.name for node in onnx.load(path).graph.node if within in node.name]
@@ -157,9 +157,9 @@ def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]])
 
 
 def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor]], audio: AudioConfig) -> float:
-    """Return the mean absolute difference of the natural-log mels of a file and of PyTorch.
+    """Return the mean absolute difference between a file's natural-log mels and PyTorch's.
 
-    ``examples`` are whole utterances, whose mels have the same number of frames in both; mels of waves are computed.
+    ``examples`` are whole utterances with as many frames in both; if the output is a wave, its mel is computed.
     """
     extractor = None if "mel" in part.outputs else MelExtractor(audio)
     reference, distances = ModuleRunner(part.module, part.outputs), []

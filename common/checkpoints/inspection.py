@@ -13,9 +13,9 @@ from common.registry import get_model
 
 
 def inspect_checkpoint(path: Path) -> dict[str, Any]:
-    """Return what `scripts/inspect_checkpoint.sh --json` prints of a checkpoint or an exported file.
+    """Return what `scripts/inspect_checkpoint.sh --json` prints for a checkpoint or an exported file.
 
-    Raises CheckpointError if it is none, damaged, or another program's.
+    Raises CheckpointError for other files, damaged ones, and those of other programs.
     """
     more: dict[str, Any] = {}
     if file_format(path) == "onnx":
@@ -23,7 +23,7 @@ def inspect_checkpoint(path: Path) -> dict[str, Any]:
         said = exported.description
         more |= {"layout": "onnx", "part": said["part"], "context_frames": said["context_frames"]}
         more |= {name: {key: {"shape": shape} for key, shape in said[name].items()} for name in ("inputs", "outputs")}
-        checkpoint = replace(checkpoint, networks={said["network"]: {}})  # whose weights it does not have
+        checkpoint = replace(checkpoint, networks={said["network"]: {}})  # without its weights
         networks = new_networks(checkpoint, where=str(path))
     else:
         checkpoint = load_checkpoint(path)

@@ -1,4 +1,4 @@
-"""Shared readers of published layouts: names of weights, bare weights, and training states by number."""
+"""Shared code to read published layouts: names of weights, bare weights, and training states by number."""
 
 import re
 from collections.abc import Iterable
@@ -7,22 +7,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Of DistributedDataParallel and torch.compile; "1." is of some of WaveGlow's, which apex wrapped.
+# Prefixes from DistributedDataParallel and torch.compile; "1." is in some WaveGlow files, from apex.
 _PREFIX = re.compile(r"^(?:(?:module|_orig_mod)\.)+(?:1\.)?")
-# Weight norm and spectral norm as torch.nn.utils.parametrizations names their parts -> as the published files do.
+# Parts of weight norm and spectral norm: torch.nn.utils.parametrizations' names -> the published files' names.
 _PARAMETRIZED = re.compile(r"\.parametrizations\.weight\.(original0|original1|original|0\._u|0\._v)$")
 _PARTS = {"original0": "g", "original1": "v", "original": "orig", "0._u": "u", "0._v": "v"}
-_WEIGHTS_ALONE = ("model", "model_state_dict", "weights")  # entries that hold them where none is called state_dict
+_WEIGHTS_ALONE = ("model", "model_state_dict", "weights")  # entries that contain them if there is no state_dict
 BATCH_NORM_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 # Optimizer settings that change results; others select a kernel.
 _SETTINGS = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "grad_averaging")
 
 
 def published_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights of a state dict as float32, with the names that published files have.
+    """Return the weights of a state dict in float32, with the names that published files use.
 
     Prefixes of wrapped networks are removed; the parts of weight norm and spectral norm are called ``weight_g``,
-    ``weight_v``, ``weight_orig`` and so on, whatever PyTorch's version calls them.
+    ``weight_v``, ``weight_orig`` and so on, whatever this version of PyTorch calls them.
     """
 
     def standard_name(key: str) -> str:
@@ -32,7 +32,7 @@ def published_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def is_state(value: Any) -> bool:
-    """Whether it is a dict of tensors by names."""
+    """Whether ``value`` is a non-empty dict of tensors by name."""
     return (
         isinstance(value, dict)
         and bool(value)
@@ -41,7 +41,7 @@ def is_state(value: Any) -> bool:
 
 
 def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:
-    """Put bare weights, or weights under another name, under ``state_dict``."""
+    """Move bare weights, or weights under another key, to ``state_dict``."""
     if is_state(payload):
         return {"state_dict": dict(payload)}
     if "state_dict" not in payload:
@@ -52,7 +52,7 @@ def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_float32(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return floating-point weights as float32; counters stay unchanged."""
+    """Convert floating-point weights to float32; counters stay unchanged."""
     real = {key: value for key, value in state.items() if isinstance(value, Tensor) and value.is_floating_point()}
     return state | {key: value.detach().float() for key, value in real.items()}
 
@@ -67,11 +67,11 @@ def training_state(
     iteration: str | None = None,
     needs: str = "param_groups",
 ) -> dict[str, Any] | None:
-    """Return epoch, updates, optimizer and loss scale of a file with one ``network``; None without training state.
+    """Return the epoch, updates, optimizer and loss scale of a file with one ``network``; None without training state.
 
-    ``keys`` are those of the state dict: the optimizer numbers those that don't end in one of ``buffers``. ``needs``
-    names the part of its state that must not be empty. The originals count epochs from ``first_epoch``; without a key
-    for the ``iteration``, the optimizer's step is used.
+    ``keys`` are the state dict's; the optimizer numbers those that don't end in one of ``buffers``. ``needs`` is the
+    part of the optimizer's state that must not be empty. The originals count epochs from ``first_epoch``. Without a
+    key for the ``iteration``, the optimizer's step is used.
     """
     optimizer = payload.get("optimizer")
     if not optimizer or not optimizer[needs]:
@@ -90,14 +90,14 @@ def training_state(
 
 
 def optimizer_by_name(optimizer: dict[str, Any], parameters: list[str]) -> dict[str, Any]:
-    """Convert an Adam-like optimizer's ``state_dict()`` to the form of `common.training.optim.state_by_name`.
+    """Convert an Adam-like optimizer's ``state_dict()`` to the format of `common.training.optim.state_by_name`.
 
     ``parameters`` are the names in the optimizer's order. The step becomes a tensor; older optimizers stored a number,
-    and apex one number for all parameters. Raises ValueError for another number of parameters.
+    and apex stored one number for all parameters. Raises ValueError if the number of parameters is different.
     """
     group = optimizer["param_groups"][0]
     if len(group["params"]) != len(parameters):
-        raise ValueError(f"optimizer state of {len(group['params'])} parameters, expected {len(parameters)}")
+        raise ValueError(f"optimizer state for {len(group['params'])} parameters, expected {len(parameters)}")
     names = dict(zip(group["params"], parameters, strict=True))
     states = {}
     for number, values in optimizer["state"].items():

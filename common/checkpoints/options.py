@@ -8,28 +8,28 @@ from common.options import option
 
 @dataclass(frozen=True)
 class EmaOptions:
-    """Which weights to infer with, as ``ema`` of `common.checkpoints.loading.open_checkpoint`."""
+    """Which weights to use for inference, like ``ema`` of `common.checkpoints.loading.open_checkpoint`."""
 
     ema: bool | None = option(
         None,
-        "use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones (default: the EMA weights "
-        "of each checkpoint that has them)",
+        "use the EMA weights, which at least one checkpoint must have; with --no-ema, use the raw ones (default: the "
+        "EMA weights of each checkpoint that has them)",
         variable="EMA",
     )
 
 
 @dataclass(frozen=True)
 class ConversionOptions:
-    """What a file of another implementation may not contain."""
+    """What a file from another implementation may lack."""
 
     config: Path | None = option(
         None,
-        "the network's architecture, for a source that holds none: constructor arguments in JSON, config.json of "
-        "HiFi-GAN's authors, or Jasper's YAML",
+        "the network's architecture, if the source lacks it: constructor arguments as JSON, the HiFi-GAN authors' "
+        "config.json, or Jasper's YAML",
         metavar="FILE",
     )
     discriminators: Path | None = option(
         None,
-        "file of the discriminators of a HiFi-GAN whose name is not that of the generator's with do_ for g_",
+        "file of HiFi-GAN's discriminators, if its name isn't the generator's with do_ instead of g_",
         metavar="FILE",
     )
