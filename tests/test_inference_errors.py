@@ -92,7 +92,7 @@ def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice)
     for content, message in {
         "mel\toutput\na.pt\ta.wav\n": f"{phrases}:2: no text column",
         "text\tspeaker\nGo on.\t0\nGo on.\tbob\n": f"{phrases}:3: speaker 'bob', expected a number from 0 to 0",
-        "text\tpitch\nGo on.\tshort.pt\n": f"short.pt: shape (3,), expected (6,), one value a symbol ({phrases}:2)",
+        "text\tpitch\nGo on.\tshort.pt\n": f"short.pt: shape (3,), expected (6,), one value per symbol ({phrases}:2)",
     }.items():
         phrases.write_text(content)
         assert message in refused(InputError, *options)

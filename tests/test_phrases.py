@@ -56,14 +56,14 @@ def test_lines_are_named_by_themselves_or_their_place(tmp_path, content, name, e
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("output\ttext\n", "{path}: a header and no phrases"),
+        ("output\ttext\n", "{path}: a header but no phrases"),
         ("One two three.\n", "{path}:1: expected a header with the column text, mel or wav, got 'One two three.'"),
         ("output\ttext\na.wav\tOne.\tmore\n", "{path}:2: 3 columns, expected 2: output and text"),
-        ("ouput\ttext\na.wav\tOne.\n", "{path}:1: column 'ouput', expected some of output, text, mel"),
+        ("ouput\ttext\na.wav\tOne.\n", "{path}:1: column 'ouput', expected any of output, text, mel"),
         ("output\ttext\na.wav\tOne.\nb.wav\t \n", "{path}:3: empty text"),
         ("../a.wav|One.\n", "{path}:1: output '../a.wav': expected a file name inside the output folder"),
         ("a.wav|One.\nb.aac|Two.\n", "{path}:2: output 'b.aac': expected a name that ends in .wav, .flac, .ogg,"),
-        ("a.wav|One.\nb.wav|Two.\n./a|Three.\n", "{path}:3: output a.wav is, but for its suffix, that of {path}:1"),
+        ("a.wav|One.\nb.wav|Two.\n./a|Three.\n", "{path}:3: output a.wav, suffix aside, is also that of {path}:1"),
     ],
 )
 def test_a_bad_list_is_refused_by_file_and_line(tmp_path, content, message):

@@ -100,7 +100,7 @@ def test_what_piper_cannot_speak_is_one_line_and_leaves_no_file(tmp_path: Path):
     characters = str(tiny_voice.save_voice(tmp_path / "characters.pt"))
     tacotron2 = str(tiny_tacotron2.save_voice(tmp_path / "tacotron2.pt"))
     voice = str(tiny_voice.save_voice(tmp_path / "voice.pt", text=TEXT, model=MODEL))
-    with pytest.raises(InputError, match=r"reads 'english_basic' without g2p, and Piper 'espeak'; fine-tune it: train"):
+    with pytest.raises(InputError, match=r"reads 'english_basic' without g2p, but Piper 'espeak'; fine-tune it: train"):
         checkpoint_tools.export([characters, "--vocoder", vocoder, "--format", "piper"])
     with pytest.raises(InputError, match="reads 'english_basic'"):
         checkpoint_tools.export([tacotron2, "--vocoder", vocoder, "--format", "piper"])

@@ -34,7 +34,7 @@ def test_inference_speaks_a_text_and_says_which_voice_does(filled: Path, tmp_pat
     assert inference.main(["--text", "good day.", "-o", str(tmp_path / "speech.wav")]) == 0
     assert soundfile.info(tmp_path / "speech.wav").frames > 1000
     out = capsys.readouterr().out
-    assert f"no voice is given: {filled / loading.VOICE}\n" in out and f"{filled / loading.VOCODER}\n" in out
+    assert f"no voice is given: using {filled / loading.VOICE}\n" in out and f"{filled / loading.VOCODER}\n" in out
     assert "Griffin-Lim" not in out
 
 
@@ -42,7 +42,7 @@ def test_a_voice_of_ones_own_speaks_through_the_shipped_vocoder(filled: Path, tm
     mine = save_voice(tmp_path / "mine.pt")
     words = ["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--fastpitch", str(mine)]
     assert inference.main(words) == 0
-    line = f"no vocoder checkpoint is given: the sound is made by {filled / loading.VOCODER}\n"
+    line = f"no vocoder checkpoint is given: using {filled / loading.VOCODER}\n"
     assert line in capsys.readouterr().out
     assert inference.main([*words, "--torchscript"]) == 0 and line in capsys.readouterr().out
     assert inference.main([*words, "--griffin-lim-iters", "60"]) == 0 and "Griffin-Lim" in capsys.readouterr().out

@@ -142,7 +142,7 @@ def test_what_is_edited_in_a_table_is_what_is_spoken(voice: Voice):
     ("change", "reason"),
     [
         ({"symbol": "ŋŋ"}, r"prosody: symbol 'ŋŋ' is not in symbol set english_basic"),
-        ({"frames": -1}, r"table: no prosody table: utterances\.0\.words\.0\.symbols\.0\.frames: .*got -1"),
+        ({"frames": -1}, r"table: not a prosody table: utterances\.0\.words\.0\.symbols\.0\.frames: .*got -1"),
     ],
 )
 def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: str):
@@ -158,7 +158,7 @@ def test_tacotron_2_warns_once_of_what_it_cannot_do_and_tells_its_words_times(tm
     text = '<prosody pitch="high">Go on.</prosody> Now <prosody rate="slow">stop.</prosody>'
     speech = voice.speak(text)
     warnings = [line for line in capsys.readouterr().err.splitlines() if "cannot change pace and pitch" in line]
-    assert warnings == ["warning: Tacotron2 cannot change pace and pitch; they are left out"]
+    assert warnings == ["warning: Tacotron2 cannot change pace and pitch; they are ignored"]
     assert [word.text for word in speech.words] == ["Go", "on", "Now", "stop"]
     assert speech.prosody is None
     assert next(one.pitch for one in speech.table.utterances[0].symbols) is None

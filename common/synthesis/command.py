@@ -31,10 +31,10 @@ from common.synthesis.voice import Voice
 def speak(
     options: CommandOptions, given: ParsedVoice, opened: Mapping[str, LoadedCheckpoint], phrases: Sequence[Phrase]
 ) -> int:
-    """Speak ``phrases``, or the one text, with the ``opened`` checkpoints, by role; returns the exit status.
+    """Speak ``phrases``, or one text, with the ``opened`` checkpoints (by role); return the exit status.
 
-    Raises InputError if a phrase cannot be spoken, which shows before the first one is; OptionError if a file that is
-    written is read, too, or of another phrase.
+    Raises InputError before speaking if a phrase can't be spoken; OptionError if an output file is also an input, or
+    another phrase's output.
     """
     vocoder, voice, precision = opened.get("vocoder"), None, given.precision
     if (generator := opened.get("generator")) is None:
@@ -64,7 +64,7 @@ def speak(
 
 
 def show(items: Sequence[SynthesisInput], voice: Voice) -> None:
-    """Print each utterance in words, and as phones if the voice reads some."""
+    """Print each utterance as words, and as phones if the voice reads phones."""
     for item in items:
         print(item.reading or item.text)
         if phones := voice.phones_of(item):
@@ -112,9 +112,9 @@ def _check_files(
     folder: OutputFolder | None,
     files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]],
 ) -> None:
-    """Refuse to write what is read, two results into one file, or sound in a format that cannot hold it."""
-    phrases = list({item.phrase.output: item.phrase for item in items}.values())  # one may be of several items
-    written = [pair for pair in files[0] if pair[1] != options.output]  # a folder, or that of the one phrase
+    """Refuse to overwrite inputs, write two results to one file, or write sound in an unsupported format."""
+    phrases = list({item.phrase.output: item.phrase for item in items}.values())  # a phrase may have several items
+    written = [pair for pair in files[0] if pair[1] != options.output]  # a folder, or the one phrase's file
     written += [] if folder is None else folder.files(phrases)
     dataset = options.dataset_path
     check_apart(written, files[1] + [(one.where, path) for one in phrases for path in one.files(dataset)])
@@ -131,13 +131,13 @@ def _speak_into_folder(
 ) -> int:
     """Speak everything into the folder, with a line for each file, a summary, and a log of the figures.
 
-    Returns the exit status: 1 where every phrase of a folder was cut; random weights are measured too.
+    Returns the exit status: 1 if all phrases in a folder were cut. Without a folder, even random weights give 0.
     """
     audio, vocoder = synthesizer.audio, synthesizer.vocoder
     measurements = Measurements(audio.sampling_rate, options.batch_size, vocoder.name if vocoder else "")
     n_phrases = len({item.phrase.output for item in items})
     batches, cut = plan_batches(items, options.batch_size), set[Phrase]()
-    # In a log file the lines of the files show the progress.
+    # If output goes to a file, the lines about files show the progress.
     is_shown = not options.quiet and (folder is None or options.repeats > 1 or sys.stderr.isatty())
     total = options.repeats * len(items)
     bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
@@ -155,7 +155,7 @@ def _speak_into_folder(
                     if folder is not None and number < len(batches) and (line := folder.add(result)) is not None:
                         print_line(line)
                     bar.update()
-                    if signals.received is not None:  # what was in work is finished
+                    if signals.received is not None:  # after the current phrases
                         raise SystemExit(128 + signals.received)
                 measurements.batches.append(BatchTimes.of(results, hop_length=audio.hop_length))
                 if options.repeats == 1:
@@ -167,14 +167,14 @@ def _speak_into_folder(
         if figures := list(filter(None, [written, measurements.total()])):
             print("; ".join(figures))
         if cut:
-            print(f"{len(cut)} of {n_phrases} phrases were cut, as the voice did not end them")
+            print(f"{len(cut)} of {n_phrases} phrases were cut because the voice did not stop")
     return 1 if folder is not None and len(cut) == n_phrases else 0
 
 
 def write_stream(pieces: Iterator[Tensor], *, sampling_rate: int) -> None:
-    """Write sound to standard output as it is made, as a WAV of unknown length.
+    """Write sound to standard output as it's generated, as a WAV of unknown length.
 
-    Raises OutputError if the output cannot be written, as where nobody reads on.
+    Raises OutputError if the output can't be written, for example because its reader has ended.
     """
     with writing(Path("standard output")), os.fdopen(os.dup(1), "wb") as file:
         file.write(wav_header(sampling_rate))

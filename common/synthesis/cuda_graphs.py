@@ -1,4 +1,4 @@
-"""CUDA graphs by shape: the one recorder of the voice, the vocoder and autoregressive decoders on a GPU."""
+"""CUDA graphs by shape: a recorder for the voice, the vocoder and autoregressive decoders on a GPU."""
 
 import sys
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from torch import Tensor
 from common.errors import reason
 
 SYMBOL_STEP, FRAME_STEP = 16, 64  # texts and mels are padded to multiples of these, so that few shapes are recorded
-MAX_GRAPHS = 64  # of a recorder; each keeps its own input and output
-WARMUP_RUNS = 3  # before recording, so that libraries have chosen their algorithms and made their workspaces
+MAX_GRAPHS = 64  # per recorder; each graph keeps its own input and output
+WARMUP_RUNS = 3  # before recording, so that libraries choose their algorithms and allocate workspaces
 
 
 class GraphRecorder:
-    """Records functions of tensors as CUDA graphs, on a stream of its own.
+    """Records functions of tensors as CUDA graphs, on its own stream.
 
-    The graphs share one memory pool, so run one at a time. Beyond ``MAX_GRAPHS`` graphs, or once a recording has
-    failed, the functions run without graphs, after one warning.
+    The graphs share one memory pool, so only one may run at a time. Beyond ``MAX_GRAPHS`` graphs, or after a failed
+    recording, new sizes run without graphs, after one warning.
     """
 
     def __init__(self, what: str) -> None:
@@ -29,14 +29,14 @@ class GraphRecorder:
         self._is_full = False
 
     def by_shape(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        """``step`` of tensors (or None), run as one graph for each combination of their shapes and dtypes.
+        """Run ``step``, a function of tensors (or None), as one graph per combination of their shapes and dtypes.
 
         It returns a tensor or a tuple of tensors, which later calls don't change.
         """
         recordings: dict[tuple, tuple[list[Tensor | None], Callable[[], object], Any]] = {}
 
         def run(*given: Tensor | None) -> Any:
-            # Tensors of inference mode cannot be written outside it.
+            # Tensors created in inference mode can't be written outside it.
             key = torch.is_inference_mode_enabled(), *(one if one is None else (one.shape, one.dtype) for one in given)
             if key not in recordings:
                 inputs = [_copied(one) for one in given]
@@ -53,7 +53,7 @@ class GraphRecorder:
         return run
 
     def _record(self, work: Callable[[], Any]) -> tuple[Callable[[], object], Any] | None:
-        """What replays ``work``, and the tensors that it writes; None if it has to run without a graph."""
+        """Return a function that replays ``work``, and the tensors that it writes; None to run without a graph."""
         if self._is_full:
             return None
         try:
@@ -66,11 +66,11 @@ class GraphRecorder:
         self._n_graphs += 1
         if self._n_graphs == MAX_GRAPHS:
             self._is_full = True
-            print(f"warning: {self._what}: further sizes than {MAX_GRAPHS} run without CUDA graphs", file=sys.stderr)
+            print(f"warning: {self._what}: sizes beyond {MAX_GRAPHS} run without CUDA graphs", file=sys.stderr)
         return recording
 
     def capture(self, work: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
-        """Run ``work`` a few times, then record it; RuntimeError if it cannot be recorded.
+        """Run ``work`` a few times, then record it; raises RuntimeError if that's impossible.
 
         Other threads may use the device meanwhile.
         """
@@ -87,14 +87,14 @@ class GraphRecorder:
             before.wait_stream(self._stream)
             graph, drawn = torch.cuda.CUDAGraph(), generator.clone_state()
             try:
-                # The outer context restores the stream where the inner one fails to.
+                # The outer context restores the stream if the inner one fails to.
                 with (
                     torch.cuda.stream(before),
                     torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"),
                 ):
                     return graph.replay, work()
             except BaseException:
-                generator.graphsafe_set_state(drawn)  # else it stays in the state of a recording
+                generator.graphsafe_set_state(drawn)  # otherwise, it stays in capture state
                 raise
         finally:
             torch.set_autocast_cache_enabled(caches)

@@ -22,7 +22,7 @@ from common.text.front_end import TextFrontEnd
 from common.text.lexicon import read_lexicon
 from common.text.options import TextOverrides, overridden
 
-GRIFFIN_LIM = "no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough"  # if none is shipped
+GRIFFIN_LIM = "no vocoder checkpoint is given: using Griffin-Lim, which sounds clear but rough"  # if none is shipped
 VOICES = Path(__file__).resolve().parents[2] / "voices"
 VOICE, VOCODER = "en-small.pt", "vocoder-small.pt"
 
@@ -34,13 +34,13 @@ def load_voice(
     device: str = "auto",
     lexicon: Path | str | None = None,
 ) -> Voice:
-    """Load a voice from a text-to-mel checkpoint (default: the shipped one) and a vocoder's.
+    """Load a voice from a text-to-mel checkpoint (default: the shipped one) and a vocoder checkpoint.
 
-    Without a vocoder it is the shipped one where that reads the voice's mels, else Griffin-Lim. ``device`` is "auto" (a
-    GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda". ``lexicon`` is a file of words and their
-    phones (`read_lexicon`). EMA weights are used where there are any. `make_voice` takes all options. Raises InputError
-    if a checkpoint cannot be read, is of a model that does another job, or lacks what the options need; or the vocoder
-    reads other mels than the voice makes, with each field that differs; OptionError if there is no such device.
+    The default vocoder is the shipped one if it reads the voice's mels, otherwise Griffin-Lim. ``device`` is "auto" (a
+    GPU if there is one; ONNX files run on the CPU), "cpu" or "cuda". ``lexicon`` is a file of words and their phones
+    (`read_lexicon`). EMA weights are used if there are any. `make_voice` takes all options. Raises InputError if a
+    checkpoint can't be read, has another role, or lacks what the options need, or if the vocoder doesn't read the
+    voice's mels, with each field that differs; OptionError if there is no such device.
     """
     opened = {
         role: one if isinstance(one, LoadedCheckpoint) else open_checkpoint(Path(one), role=role, ema=True)
@@ -56,10 +56,10 @@ def load_voice(
 def make_voice(
     generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, options: VoiceOptions, *, precision: Precision
 ) -> Voice:
-    """Return the voice of opened checkpoints; without a vocoder, Griffin-Lim is used.
+    """Build a voice from opened checkpoints; without a vocoder, Griffin-Lim is used.
 
-    Raises InputError if the vocoder reads other mels than the generator makes, with each field that differs, or a
-    checkpoint lacks what the options need; OptionError if the options do not fit the checkpoints.
+    Raises InputError if the vocoder doesn't read the generator's mels, with each field that differs, or a checkpoint
+    lacks what the options need; OptionError if the options don't fit the checkpoints.
     """
     if vocoder is not None and generator.spec.makes_wave:
         raise OptionError(f"{generator.path}: {generator.spec.name} needs no vocoder; leave out {vocoder.path}")
@@ -111,7 +111,7 @@ def _accelerate(network: Any, loaded: LoadedCheckpoint, wanted: AccelerationOpti
     if wanted.torchscript and (to_torchscript := spec.find("model", "to_torchscript")) is not None:
         return to_torchscript(network)
     if wanted.compile and spec.compilable:
-        # Where compiling fails, as without a C++ compiler, PyTorch says so and runs the network as it is.
+        # If compiling fails, for example without a C++ compiler, PyTorch says so and runs the network as it is.
         torch._dynamo.config.suppress_errors = True
         network.infer = torch.compile(network.infer, dynamic=True)
     return network
@@ -124,14 +124,14 @@ def load_vocoder(
     audio: AudioConfig | None = None,
     precision: Precision,
 ) -> Vocoder:
-    """Return the vocoder of a checkpoint, or Griffin-Lim for mels of ``audio``.
+    """Build the vocoder of a checkpoint, or Griffin-Lim for mels of ``audio``.
 
-    Raises OptionError if the options do not fit the checkpoint.
+    Raises OptionError if the options don't fit the checkpoint.
     """
     options = options or VoiceOptions()
     speaking = options.speaking
     if loaded is None:
-        assert audio is not None, "Griffin-Lim takes the description of its mels"
+        assert audio is not None, "Griffin-Lim needs the description of its mels"
         return GriffinLimVocoder(audio, speaking.seed, speaking.griffin_lim_iters or GRIFFIN_LIM_ITERATIONS)
     spec, audio = loaded.spec, loaded.checkpoint.audio
     network, _ = load_for_inference(loaded, device=precision.device)
@@ -153,7 +153,7 @@ def load_vocoder(
 
 
 def contract_of(vocoder: LoadedCheckpoint, accepted: Sequence[str] = ()) -> AudioContract:
-    """Return the mels that a vocoder's checkpoint reads; fields ``accepted`` may differ."""
+    """Describe the mels that a vocoder's checkpoint reads; ``accepted`` fields may differ."""
     checkpoint = vocoder.checkpoint
     return AudioContract(checkpoint.audio, str(vocoder.path), checkpoint.assumed, tuple(accepted))
 
@@ -161,13 +161,13 @@ def contract_of(vocoder: LoadedCheckpoint, accepted: Sequence[str] = ()) -> Audi
 def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> LoadedCheckpoint:
     """Return a generator's checkpoint with ``overrides`` applied to its text front end.
 
-    A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
+    A published checkpoint may not record its text front end; then a note on stdout says what is assumed.
     """
     stored = loaded.checkpoint.text
     text = overridden(stored or TextConfig(), overrides)
     if stored is None:
         print(
-            f"{loaded.path} does not say how its text was read; taken to be --input-type {text.input_type} "
+            f"{loaded.path} does not record its text front end; assuming --input-type {text.input_type} "
             f"--symbol-set {text.symbol_set} --text-cleaners {' '.join(text.cleaners)}"
         )
     return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
@@ -176,9 +176,9 @@ def with_front_end(loaded: LoadedCheckpoint, overrides: TextOverrides) -> Loaded
 def shipped_vocoder(
     audio: AudioConfig, *, assumed: tuple[str, ...] = (), quiet: bool = False
 ) -> LoadedCheckpoint | None:
-    """Open the vocoder in ``VOICES``, with a line on stdout unless ``quiet``.
+    """Open the vocoder in ``VOICES``, with a note on stdout unless ``quiet``.
 
-    None if there is none, or if it reads other mels than ``audio``, of which fields that are ``assumed`` may differ.
+    Returns None if there is none, or if it doesn't read ``audio``'s mels, apart from ``assumed`` fields.
     """
     path = VOICES / VOCODER
     if not path.is_file():
@@ -187,16 +187,16 @@ def shipped_vocoder(
     if contract_of(opened).differences(audio, assumed=assumed):
         return None
     if not quiet:
-        print(f"no vocoder checkpoint is given: the sound is made by {path}")
+        print(f"no vocoder checkpoint is given: using {path}")
     return opened
 
 
 def with_shipped(
     opened: Mapping[str, LoadedCheckpoint], *, with_vocoder: bool = True, quiet: bool = False, advice: str = ""
 ) -> dict[str, LoadedCheckpoint]:
-    """``opened`` checkpoints by role with the shipped voice where none is given, and the shipped vocoder where it is
-    wanted, none is given, and it reads the voice's mels; lines say which, unless ``quiet``. Raises OptionError,
-    which ends with ``advice``, if there is no voice.
+    """Add the shipped voice to ``opened`` checkpoints (by role) if none is given, and the shipped vocoder if it's
+    wanted, none is given, and it reads the voice's mels; notes say which, unless ``quiet``. Raises an OptionError
+    that ends with ``advice`` if there is no voice.
     """
     found, path = dict(opened), VOICES / VOICE
     if "generator" not in opened:
@@ -205,7 +205,7 @@ def with_shipped(
             raise OptionError(f"no voice for text; give a checkpoint of {models}{advice}")
         found["generator"] = open_checkpoint(path, role="generator", ema=True)
         if not quiet:
-            print(f"no voice is given: {path}")
+            print(f"no voice is given: using {path}")
     if with_vocoder and "vocoder" not in found and not found["generator"].spec.makes_wave:
         made = found["generator"].checkpoint
         if (vocoder := shipped_vocoder(made.audio, assumed=made.assumed, quiet=quiet)) is not None:

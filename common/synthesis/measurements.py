@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from common.logger import Logger
 from common.synthesis.utterances import SynthesisResult
 
-_OTHER_NAME = "mel_gen_frames/s"  # of generator_frames/s in HiFi-GAN's published recipe; the JSON stream has both
+_OTHER_NAME = "mel_gen_frames/s"  # generator_frames/s in HiFi-GAN's published recipe; the JSON log has both
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class BatchTimes:
 class Measurements:
     """The times of a run's batches, and the figures that are logged for them.
 
-    docs/INFERENCE.md (Figures) says what each figure of the run means; those of a batch have no ``avg_``.
+    docs/INFERENCE.md (Figures) explains each figure of a run; those of a batch have no ``avg_``.
     """
 
     sampling_rate: int  # Hz
@@ -50,7 +50,7 @@ class Measurements:
     batches: list[BatchTimes] = field(default_factory=list)
 
     def figures_of(self, batches: Sequence[BatchTimes]) -> dict[str, float]:
-        """Throughput and mean latency of each stage, and of both together."""
+        """Return the throughput and mean latency of each stage, and of both together."""
         figures: dict[str, float] = {}
         for stage, seconds, counts in self._stages(batches):
             figures |= {name: count / sum(seconds) for name, count in counts.items()}
@@ -60,7 +60,7 @@ class Measurements:
         return figures
 
     def summary(self) -> dict[str, float]:
-        """The run's figures: of each stage, and of both together; empty without batches."""
+        """Return the run's figures for each stage and for both together; empty without batches."""
         figures = {f"avg_{name}": value for name, value in self.figures_of(self.batches).items()}
         for stage, seconds, _ in self._stages(self.batches):
             mean, deviation = statistics.fmean(seconds), statistics.pstdev(seconds)
@@ -77,7 +77,7 @@ class Measurements:
         return sum(batch.n_samples for batch in self.batches) / self.sampling_rate
 
     def _stages(self, batches: Sequence[BatchTimes]) -> Iterator[tuple[str, list[float], dict[str, int]]]:
-        """Each stage that ran, and both together under "": its batches' seconds, and what was made, by figure."""
+        """Yield each stage that ran, and both together as "", with its batches' seconds and its counts by figure."""
         names = ("n_tokens", "n_frames", "n_samples")
         tokens, frames, samples = (sum(getattr(batch, name) for batch in batches) for name in names)
         generator = [batch.generator for batch in batches if batch.generator is not None]
@@ -99,9 +99,9 @@ class Measurements:
         return f"{speech:.2f} s of speech in {work:.2f} s of work: {rtf}"
 
     def log_summary(self, logger: Logger) -> None:
-        """Log the run's figures, one a line."""
+        """Log the run's figures, one per line."""
         for name, value in self.summary().items():
-            # On the terminal RTF is work by speech, as in the field; the log's figures of this name are the inverse.
+            # On the terminal, RTF is work / speech, as usual; the log's figures of this name are the inverse.
             title = name.replace("_", " ").replace("RTF", "speed in real time")
             is_time = name.endswith("latency")
             unit = "s" if is_time else "x" if "RTF" in name else name.rpartition("_")[2]

@@ -1,6 +1,6 @@
-"""Contracts of the networks that synthesis calls, one for each role.
+"""Interfaces of the networks that synthesis calls, one per role.
 
-An exported file in a network's place (``export.ExportedNetwork``) fulfills the same contract.
+An exported file that replaces a network (``export.ExportedNetwork``) has the same interface.
 """
 
 from abc import ABC, abstractmethod
@@ -19,10 +19,10 @@ from common.synthesis.utterances import Controls, MelOutput, WaveOutput
 
 
 class Network(ABC):  # noqa: B024 - the base of the roles below
-    """The base of all roles."""
+    """Base class of all roles."""
 
     def prepare_for_inference(self) -> None:
-        """Fold weight norm and the like; the network is not trained afterwards."""
+        """Fold weight norm and the like; the network can't be trained afterward."""
         if isinstance(self, nn.Module):
             self.eval()
 
@@ -31,7 +31,7 @@ class _FromText(Network):
     def controls(self, options: Any, *, where: Path) -> Controls:
         """Return the controls for the package's ``InferenceOptions``, which are also passed as ``Controls.options``.
 
-        Raises InputError where the checkpoint ``where`` lacks what they need.
+        Raises InputError if the checkpoint ``where`` lacks what they need.
         """
         return Controls(options=options)
 
@@ -44,11 +44,11 @@ class TextToMel(_FromText):
         """tokens (B, L), lengths (B,) -> mel (B, n_mels, F); an utterance does not depend on the rest of its batch."""
 
     def teacher_forced(self, batch: Any) -> MelOutput:
-        """Mels (B, n_mels, F) of a batch of ``data_function.teacher_forced_dataset``, frame by frame as its own."""
+        """Return mels (B, n_mels, F), aligned with those of a batch of ``data_function.teacher_forced_dataset``."""
         raise NotImplementedError
 
     def teach(self, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
-        """Frames of each token, by attention: tokens (L,) and mels (n_mels, F), each utterance as if alone."""
+        """Return each token's frames by attention: tokens (L,), mels (n_mels, F); utterances are independent."""
         raise NotImplementedError
 
 
@@ -62,11 +62,11 @@ class TextToWave(_FromText):
 
 @dataclass(frozen=True)
 class VocoderSettings:
-    """Keyword arguments of a vocoder's ``infer`` besides the mels: WaveGlow's noise, for one."""
+    """Keyword arguments of a vocoder's ``infer`` besides the mels, such as WaveGlow's noise."""
 
     infer: Mapping[str, Any] = field(default_factory=dict)
-    silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
-    # Mel frames on each side that a frame's samples depend on, so that long mels are spoken in pieces; None: all of it
+    silent: Mapping[str, Any] = field(default_factory=dict)  # changes for the noise that the denoiser subtracts
+    # Mel frames on each side that a frame's samples depend on, to synthesize long mels in pieces; None: all frames
     context: int | None = None
 
 
@@ -75,7 +75,7 @@ class MelToWave(Network):
 
     @abstractmethod
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *args: Any, **settings: Any) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames or None: all -> wave (B, F * hop), zero past an utterance's end.
+        """mel (B, n_mels, F), lengths (B,) frames (None: all) -> wave (B, F * hop), zero past an utterance's end.
 
         ``settings`` are those of `VocoderSettings`, by name.
         """
@@ -97,7 +97,7 @@ class ExportedVocoder(MelToWave):
         return self.run(mel, lengths)
 
     def run(self, mel: Tensor, lengths: Tensor | None, **inputs: Tensor) -> Tensor:
-        """`infer` with the file's further ``inputs``; a file without ``lengths`` runs utterance by utterance."""
+        """Run `infer` with the file's further ``inputs``; a file without ``lengths`` runs utterance by utterance."""
         if lengths is None:
             lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
         given = {"mel": mel.float(), **inputs}

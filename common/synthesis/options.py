@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 STANDARD = Path("-")  # standard input and output
 SEED = 1234
 FADE_OUT = 10  # frames
-MAX_FRAMES = 2000  # of a symbol; some 20 s
+MAX_FRAMES = 2000  # of a symbol; about 20 s
 GRIFFIN_LIM_ITERATIONS = 60
 ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
-SHORT_TEXT = 200  # characters, which the shipped voice says within half a second of one thread's work
+SHORT_TEXT = 200  # characters, which the shipped voice speaks in half a second on one thread
 WARMUP_STEPS = 3  # batches of --include-warmup
 _measuring = partial(option, section=MEASURING)
-DEFAULT_OUTPUT = Path("speech.wav")  # of one text
+DEFAULT_OUTPUT = Path("speech.wav")  # for one text
 _SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".opus", ".m4a")
 _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .caf .oga .wave .mpga".split())
 
@@ -38,52 +38,52 @@ _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .c
 class CommandOptions:
     """What a command speaks (a list, one text or a prosody table), what it writes, and what it measures.
 
-    Raises OptionError if not one of the three is given, or a list without a place for its sound.
+    Raises OptionError unless exactly one of the three is given, or if a list has no folder for its sound.
     """
 
     input: Path | None = option(
         None,
-        "phrases: lines of output.wav|utterance, plain lines, or a header that names columns (output, text, mel, wav, "
-        "pitch, duration, speaker) separated by tabs; output's suffix decides the format: .wav, .flac, .ogg, .mp3, "
-        ".opus or .m4a; or - for one text, of any length, from standard input",
+        "phrases: lines of output.wav|utterance, plain lines, or tab-separated columns with a header (output, text, "
+        "mel, wav, pitch, duration, speaker); output's suffix selects the format: .wav, .flac, .ogg, .mp3, .opus or "
+        ".m4a; or - for one text of any length from standard input",
         names=("-i",),
     )
-    text: str | None = option(None, "one text to speak, plain or with SSML, of any length, instead of --input")
-    prosody: Path | None = option(None, "prosody to speak, as --save-prosody writes it", metavar="FILE")
-    dataset_path: Path = option(Path(), "folder that mel, wav, pitch and duration start from")
+    text: str | None = option(None, "text of any length to speak instead of --input, plain or with SSML")
+    prosody: Path | None = option(None, "prosody to speak, written by --save-prosody", metavar="FILE")
+    dataset_path: Path = option(Path(), "folder that the paths in mel, wav, pitch and duration are relative to")
     output: Path | None = option(
         None,
-        "folder for the sound; of one text also its file (default: speech.wav), or - for standard output",
+        "folder for the sound; for one text, also a file (default: speech.wav), or - for standard output",
         names=("-o",),
         writes=True,
     )
-    show: bool = option(False, "print the text as words and as symbols, without speaking it")
-    quiet: bool = option(False, "print warnings and errors alone")
+    show: bool = option(False, "print the text as words and as symbols instead of speaking it")
+    quiet: bool = option(False, "print only warnings and errors")
     log_file: Path | None = option(None, "log of the figures (default: in --output)", writes=True, variable="LOG_FILE")
     save_mels: bool = option(False, "keep the mel-spectrograms too, in --output/mels")
-    plots: bool = option(False, "plot each utterance beside its sound, a.png of a.wav")
-    subtitles: str | None = option(None, "write subtitles beside the sound, a.srt of a.wav", choices=("srt", "vtt"))
-    save_prosody: bool = option(False, "write each symbol's frames, pitch and energy, a.prosody.json, for --prosody")
-    no_audio: bool = option(False, "stop at the mel-spectrograms")
+    plots: bool = option(False, "plot each utterance next to its sound, a.png for a.wav")
+    subtitles: str | None = option(None, "write subtitles next to the sound, a.srt for a.wav", choices=("srt", "vtt"))
+    save_prosody: bool = option(False, "write each symbol's frames, pitch and energy to a.prosody.json, for --prosody")
+    no_audio: bool = option(False, "stop after the mel-spectrograms")
     batch_size: int = _measuring(
-        64, "phrases at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
+        64, "phrases per batch", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
     )
-    repeats: int = _measuring(1, "speak the list so often, to measure it", least=1, variable="REPEATS")
+    repeats: int = _measuring(1, "times to speak the list, for measuring", least=1, variable="REPEATS")
     warmup_steps: int = _measuring(
         0, "batches to speak before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
     )
     include_warmup: bool = _measuring(False, f"the same as --warmup-steps {WARMUP_STEPS}")
-    benchmark: bool = _measuring(False, f"print latencies and throughput, as for more than {MANY_BATCHES} batches")
+    benchmark: bool = _measuring(False, f"print latencies and throughput even for {MANY_BATCHES} batches or fewer")
 
     def __post_init__(self) -> None:
         given = [name for name in ("input", "text", "prosody") if getattr(self, name) is not None]
         if len(given) != 1:
-            got = " and ".join(map(option_of, given)) or "none of them"
-            raise OptionError(f"give one of --input, --text and --prosody, not {got}")
+            got = " and ".join(map(option_of, given)) or "none"
+            raise OptionError(f"give one of --input, --text and --prosody, got {got}")
         measures = self.repeats > 1 or self.benchmark or self.log_file is not None or self.no_audio
         if self.output is None and not measures:
             if self.list is not None:
-                raise OptionError("nothing would be kept; give --output, a folder for the sound")
+                raise OptionError("nothing would be saved; give --output, a folder for the sound")
             object.__setattr__(self, "output", DEFAULT_OUTPUT)
         if self.list is not None and self.output is not None and self.names_sound:
             name = self.output.name
@@ -122,34 +122,32 @@ class CommandOptions:
 
 @dataclass(frozen=True)
 class SpeakingOptions(EmaOptions):
-    """How generators, vocoders and Griffin-Lim speak, whatever the model."""
+    """How generators, vocoders and Griffin-Lim speak, independently of the model."""
 
-    seed: int = option(SEED, "of everything random, the same for every phrase or request", least=0, most=2**63 - 1)
+    seed: int = option(SEED, "random seed, the same for every phrase or request", least=0, most=2**63 - 1)
     fade_out: int = option(FADE_OUT, "frames at the end of each utterance that fade to silence", least=0)
-    speaker: str | None = option(
-        None, "speaker's number or name where no list says it (default: 0)", variable="SPEAKER"
-    )
-    plain: bool = option(False, "say the signs of Markdown in a text, which is read as Markdown otherwise")
+    speaker: str | None = option(None, "speaker's number or name, if no list gives it (default: 0)", variable="SPEAKER")
+    plain: bool = option(False, "speak the Markdown characters in a text instead of reading it as Markdown")
     griffin_lim_iters: int | None = option(
         None,
-        f"iterations of Griffin-Lim, which then makes the sound without a vocoder (default: {GRIFFIN_LIM_ITERATIONS})",
+        f"iterations of Griffin-Lim; if given, it replaces the shipped vocoder (default: {GRIFFIN_LIM_ITERATIONS})",
         least=1,
     )
     denoising_strength: float = option(
-        0.0, "how much of a vocoder's noise is subtracted", least=0, most=100, variable="DENOISING", published=("-d",)
+        0.0, "how much of a vocoder's noise to subtract", least=0, most=100, variable="DENOISING", published=("-d",)
     )
     accept_audio_differences: tuple[str, ...] = option(
-        (), "fields in which mels may differ from the vocoder's; better fine-tune it", choices=ACCEPTABLE_DIFFERENCES
+        (), "fields in which mels may differ from the vocoder's; fine-tuning is better", choices=ACCEPTABLE_DIFFERENCES
     )
 
 
 @dataclass(frozen=True)
 class AccelerationOptions:
-    """How the networks are computed."""
+    """How the networks run."""
 
     torchscript: bool = option(False, "compile the networks to TorchScript", variable="TORCHSCRIPT")
     compile: bool = option(False, "compile the networks with torch.compile")
-    cuda_graphs: bool = option(False, "record FastPitch's and the vocoder's work by length as CUDA graphs")
+    cuda_graphs: bool = option(False, "run FastPitch and the vocoder as CUDA graphs, one per length")
 
 
 @dataclass(frozen=True)
@@ -157,9 +155,9 @@ class VoiceOptions:
     """How a voice is made from checkpoints."""
 
     speaking: SpeakingOptions = group(SpeakingOptions, "speaking")
-    front_end: TextOverrides = group(TextOverrides, "text: the checkpoint's text front end need not be repeated")
+    front_end: TextOverrides = group(TextOverrides, "text: by default, the checkpoint's text front end")
     acceleration: AccelerationOptions = group(AccelerationOptions, "accelerating")
-    models: Mapping[str, Any] = field(default_factory=dict)  # by role, the options of the models themselves
+    models: Mapping[str, Any] = field(default_factory=dict)  # options of the models themselves, by role
 
     @property
     def takes_shipped_vocoder(self) -> bool:
@@ -168,17 +166,17 @@ class VoiceOptions:
 
 
 _ANSWERS = {
-    "the checkpoint says it; leave it out": "-sr --sampling-rate --hop-length --stft-hop-length --win-length "
+    "the checkpoint contains it; leave it out": "-sr --sampling-rate --hop-length --stft-hop-length --win-length "
     "--n-speakers --max-seq-len --n-symbols --padding-idx --speaker-emb-weight --hifigan-config --concat-fwd --flows "
     "--groups --early-every --early-size",
     "recordings are scaled by their own bit depth; leave it out": "--max-wav-value",
-    "it is an option of training; leave it out": "--segment-length --sigma",
-    "files are recognized by their content; leave it out, and --torchscript compiles": "--checkpoint-format",
+    "it is a training option; leave it out": "--segment-length --sigma",
+    "files are recognized by their content; leave it out (--torchscript compiles)": "--checkpoint-format",
     "TensorRT is not supported; --compile or --cuda-graphs make inference faster": "--torch-tensorrt "
     "--trt-min-opt-max-batch --trt-min-opt-max-hifigan-length",
     "scripts/evaluate_voice.sh compares speech with recordings; leave it out": "--report-mel-loss",
     "the list names the files: lines of output.wav|text; leave it out": "--suffix",
-    "scripts/inference_benchmark.sh measures; or give a checkpoint, and --benchmark": "-m --model-name --model "
+    "use scripts/inference_benchmark.sh, or give a checkpoint and --benchmark": "-m --model-name --model "
     "--synth-data --bench-class",
 }
 # Options of the originals that no longer exist, and what to do.
@@ -186,19 +184,19 @@ REMOVED = {name: answer for answer, names in _ANSWERS.items() for name in names.
 
 
 def add_voice_options(parser: ArgumentParser, models: Sequence[ModelSpec], *, without: Collection[str] = ()) -> None:
-    """Add `VoiceOptions` and the options of the ``models`` themselves; fields ``without`` are left out."""
+    """Add `VoiceOptions` and the options of the ``models`` themselves, except fields in ``without``."""
     add_options(parser, VoiceOptions, without=without)
     for spec in models:
         add_options(parser.add_argument_group(f"speaking with {spec.name}"), spec.arg_parser.InferenceOptions)
 
 
 class ParsedVoice(NamedTuple):
-    """A command line as exactly the models of a voice read it."""
+    """A command line, parsed with exactly the options of a voice's models."""
 
     args: argparse.Namespace
     files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]]  # to write and to read, as for `check_apart`
     voice: VoiceOptions
-    precision: "Precision"  # for which the process is prepared
+    precision: "Precision"  # which the process is configured for
 
 
 def parse_voice(
@@ -208,7 +206,7 @@ def parse_voice(
     *,
     intermixed: bool = False,
 ) -> ParsedVoice:
-    """Parse a command line again, with the options of the ``opened`` checkpoints' models, by role, alone."""
+    """Parse a command line again, with only the options of the ``opened`` checkpoints' models (by role)."""
     from common.precision import prepare_computing  # --help needs no PyTorch
 
     models = {role: one.spec for role, one in opened.items()}
@@ -224,7 +222,7 @@ def parse_voice(
 
 
 def _unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
-    """Return the fields of these options that have no meaning for the ``models``, by role."""
+    """Return the fields of these options that don't apply to the ``models`` (by role)."""
     generators, vocoders = ([one for one in models.values() if one.role == role] for role in ("generator", "vocoder"))
     found: dict[str, object] = {"ema": models}
     found |= dict.fromkeys("front_end text prosody subtitles save_prosody".split(), generators)

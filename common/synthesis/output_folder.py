@@ -22,12 +22,12 @@ Write = Callable[[Speech, Path], None]
 
 
 class OutputFolder:
-    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and others."""
+    """Writes files of synthesized phrases: sound to ``<output>``, mels to ``mels/<output>.pt``, and others."""
 
     def __init__(self, options: CommandOptions, audio: AudioConfig, voice: Voice | None = None) -> None:
-        """``options`` name the folder, or the file of one text; nothing is written before `prepare`.
+        """``options`` name the folder, or the file for one text; nothing is written before `prepare`.
 
-        ``audio`` describes the mels, which ``voice`` makes unless they are given.
+        ``audio`` describes the mels; ``voice`` is None if mels are given.
         """
         assert options.folder is not None
         self.path = options.folder
@@ -36,20 +36,20 @@ class OutputFolder:
         self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
 
     def files(self, phrases: Iterable[Phrase]) -> Iterator[tuple[str, Path]]:
-        """All files that are written for ``phrases``, as `check_apart` takes them."""
+        """Yield all files to write for ``phrases``, as arguments for `check_apart`."""
         for phrase in phrases:
             yield from ((f"{phrase.where}: the file", path) for path in self._files_of(phrase.output))
         if self._options.save_mels:
             yield "--save-mels:", self.path / "mels" / SETTINGS
 
     def prepare(self) -> None:
-        """Make the folder before the work begins, and describe the mels in it."""
+        """Create the folder before the work begins, and describe the mels in it."""
         make_folder(self.path, "; choose another --output")
         if self._options.save_mels:
             write_json(self.path / "mels" / SETTINGS, to_plain(self._audio))
 
     def _files_of(self, output: PurePosixPath) -> dict[Path, Write]:
-        """The files of one phrase and their writers: "a.srt" beside "a.wav"."""
+        """Return the files of one phrase and their writers: "a.srt" next to "a.wav"."""
         options, sound, kind = self._options, self.path / output, self._options.subtitles
         files: dict[Path, Write] = {}
         if options.save_mels:
@@ -65,7 +65,7 @@ class OutputFolder:
         return files
 
     def add(self, result: SynthesisResult) -> str | None:
-        """Write a phrase's files when its last utterance is there, each completely or not at all; returns a line."""
+        """Write a phrase's files once its last utterance is added, each completely or not at all; return a line."""
         output = result.item.phrase.output
         self._parts[output].append(result)
         if len(self._parts[output]) < result.item.n_parts:
@@ -73,7 +73,7 @@ class OutputFolder:
         parts = sorted(self._parts.pop(output), key=lambda part: part.item.part)
         speech = Speech(tuple(parts), self._audio) if self._voice is None else self._voice.join(parts)
         sound, files = self.path / output, self._files_of(output)
-        with writing(sound, f"; files of {self.n_written} phrases are complete: make room, and run again"):
+        with writing(sound, f"; the files of {self.n_written} phrases are complete: free some space, and rerun"):
             for path, write in files.items():
                 write(speech, path)
         self.n_written += 1
@@ -83,7 +83,7 @@ class OutputFolder:
 
 
 def plot_speech(speech: Speech, path: Path) -> None:
-    """Save a PNG of the mel-spectrogram with its symbols, and the pitch as measured and as the model says it."""
+    """Save a PNG of the mel-spectrogram with its symbols, and the pitch: measured, and from the model."""
     from common.plots import PITCH, plot_utterance, save_png  # matplotlib takes half a second to import
 
     symbols: list[str] = []
@@ -96,7 +96,7 @@ def plot_speech(speech: Speech, path: Path) -> None:
         pitch += [0.0, *(one.pitch or 0.0 for one in row.symbols), 0.0]
     curves: dict[str, torch.Tensor] = {}
     if speech.has_sound:
-        with suppress(AudioError):  # too short to tell
+        with suppress(AudioError):  # too short to measure
             measured = estimate_pitch(speech.wave.numpy(), speech.audio, n_frames=speech.mel.size(1))
             curves["measured"] = torch.from_numpy(measured)
     durations = torch.tensor(frames)

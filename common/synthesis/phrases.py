@@ -20,25 +20,25 @@ COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
 
 
 def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
-    """Read a list of phrases in any of its forms.
+    """Read a list of phrases in one of these forms.
 
-    - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), separated by tabs or
-      by ``|``; the other lines give their values.
-    - ``output.wav|utterance`` on every line, where the first line's name ends in a suffix of `SOUND_FORMATS`, or
-      every line begins with one word and ``|``. Three columns without suffixes are LJSpeech's ``metadata.csv``.
-    - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so on.
+    - The first line names some of ``COLUMNS``, including ``text``, ``mel`` or ``wav``, separated by tabs or ``|``; the
+      other lines contain their values.
+    - Every line is ``output.wav|utterance``. Either the first line's name ends in a suffix of `SOUND_FORMATS`, or all
+      lines begin with one word and ``|``. Three columns without suffixes are LJSpeech's ``metadata.csv``.
+    - One utterance per line. These, and lists without the column ``output``, are named ``audio_0001.wav`` and so on.
 
-    Any other ``|`` is text. Empty lines are skipped. A line may leave a column of ``optional`` empty. Raises InputError
-    if the file is missing or not UTF-8, a line does not fit the form, a value is empty, an output would lie outside its
-    folder or has another suffix, or two lines have the same output.
+    Any other ``|`` is text. Empty lines are skipped. Columns in ``optional`` may be empty. Raises InputError if the
+    file is missing or not UTF-8, a line doesn't match the form, a value is empty, an output is outside its folder or
+    has another suffix, or two lines have the same output.
     """
     lines = read_numbered_lines(path, kind="list of phrases")  # leading tabs separate empty columns
     if not lines:
-        raise InputError(f"{path}: holds no phrases")
+        raise InputError(f"{path}: contains no phrases")
     columns, delimiter, rows = _form(path, lines)
     if not rows:
-        raise InputError(f"{path}: a header and no phrases")
-    # A bar within the text, which then is the last column, stays.
+        raise InputError(f"{path}: a header but no phrases")
+    # If text is the last column, bars within it are text.
     most = len(columns) - 1 if delimiter == "|" and columns[-1] == "text" else -1
     phrases = []
     seen: dict[PurePosixPath, Phrase] = {}
@@ -53,9 +53,9 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
             raise InputError(f"{where}: empty {empty[0]}")
         output = _output_path(named.pop("output", f"audio_{place:04d}.wav"), where=where)
         phrases.append(Phrase(where, output, **named))
-        # Without its suffix: the mel and the plot of "a.wav" and "a.mp3" would be the same file.
+        # Without its suffix: "a.wav" and "a.mp3" would have the same mel and plot.
         if (other := seen.setdefault(output.with_suffix(""), phrases[-1])) is not phrases[-1]:
-            raise InputError(f"{where}: output {output} is, but for its suffix, that of {other.where} too")
+            raise InputError(f"{where}: output {output}, suffix aside, is also that of {other.where}")
     return phrases
 
 
@@ -66,7 +66,7 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> tuple[tuple[str, ...], st
     columns = tuple(name.strip() for name in first.split(delimiter))
     if not {"text", "mel", "wav"}.isdisjoint(columns):
         if wrong := [name for name in columns if name not in COLUMNS or columns.count(name) > 1]:
-            raise InputError(f"{path}:{number}: column {wrong[0]!r}, expected some of {', '.join(COLUMNS)}, each once")
+            raise InputError(f"{path}:{number}: column {wrong[0]!r}, expected any of {', '.join(COLUMNS)}, each once")
         if {"mel", "wav"} <= set(columns):
             raise InputError(f"{path}:{number}: columns mel and wav both give the mel-spectrogram; keep one of them")
         return columns, delimiter, lines[1:]
@@ -74,7 +74,7 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> tuple[tuple[str, ...], st
     is_named = all(re.match(r"[^\s|]+\|\S", line) for _, line in lines)
     has_suffix = any(PurePosixPath(line.partition("|")[0]).suffix for _, line in lines)
     if is_named and not has_suffix and all(line.count("|") == 2 for _, line in lines):
-        # LJSpeech's: the transcript as written, which is passed over, then with numbers in words
+        # LJSpeech's: skip the transcript as written, and read the one with numbers in words
         print(f"note: {path} is read as LJSpeech's metadata.csv; the normalized transcripts are spoken")
         return ("output", "", "text"), "|", lines
     if is_named or ("|" in first and name.suffix.lower() in SOUND_FORMATS):
@@ -85,7 +85,7 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> tuple[tuple[str, ...], st
 
 
 def _output_path(name: str, *, where: str) -> PurePosixPath:
-    """The sound's path below the output folder; ``.wav`` is added to a name without suffix."""
+    """Return the sound's path within the output folder; add ``.wav`` to a name without a suffix."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or name.endswith("/") or not path.name:
         raise InputError(f"{where}: output {shown(name)}: expected a file name inside the output folder")
@@ -98,11 +98,11 @@ def _output_path(name: str, *, where: str) -> PurePosixPath:
 def load_mels_or_recordings(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
-    """The utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
+    """Load the utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
 
-    ``contract`` says what the vocoder reads. None: the mels are as the ``audio.json`` in their folder says, or the
-    default; of recordings the usual mels at their sampling rate are computed. Raises InputError if the list has neither
-    column; a mel or a recording is missing, broken, or not what the vocoder reads. Names the list's line.
+    ``contract`` describes the mels that the vocoder reads. If it's None, the ``audio.json`` in the mels' folder or the
+    default describes them, and recordings get the usual mels at their sampling rate. Raises an InputError that names
+    the line if there is neither column, or a mel or a recording is missing, damaged, or not what the vocoder reads.
     """
     column = "mel" if phrases[0].wav is None else "wav"
     if getattr(phrases[0], column) is None:
@@ -115,7 +115,7 @@ def load_mels_or_recordings(
         extractor = MelExtractor(audio)
         mels = []
         for entry in entries:
-            recorded_samples(dataset_path, entry, extractor)  # raises where it is too short
+            recorded_samples(dataset_path, entry, extractor)  # raises if it's too short
             path = dataset_path / entry.fields["wav"]
             wave = load_wav(path, sampling_rate=audio.sampling_rate, where=entry.where)
             mels.append(extractor(wave[None])[0])

@@ -24,7 +24,7 @@ from common.text.espeak import espeak_voice
 from common.text.front_end import TextFrontEnd
 from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE, SILENCES
 
-# Piper's names of symbols that ours have others for: silence at both ends, and the space between words.
+# Piper's symbols that have other names here: silence at both ends, and the space between words.
 _PIPER = {"^": EDGE_SILENCE, "$": EDGE_SILENCE, " ": BOUNDARY}
 _PADDING = 0  # the id that Piper puts between symbols
 _SCALES = (0.667, 1.0, 0.8)  # Piper's noise scale, length scale and second noise scale
@@ -32,7 +32,7 @@ _SECONDS_OF_NOISE = 12  # stored in the file; longer utterances repeat it
 
 
 class _PiperVoice(nn.Module):
-    """A voice and its vocoder from Piper's inputs to sound; Piper's noise scales are ignored."""
+    """A voice and its vocoder as one network with Piper's inputs; ignores Piper's noise scales."""
 
     def __init__(
         self, parts: Sequence[Part], modules: Sequence[nn.Module], noise: Noise | None, audio: AudioConfig
@@ -41,7 +41,7 @@ class _PiperVoice(nn.Module):
         self.voice, self.vocoder = modules
         self.voice_inputs, self.vocoder_inputs = (tuple(part.inputs) for part in parts)
         self.n_faded = FADE_OUT * audio.hop_length - 1
-        if noise is not None:  # which grows by as many values with each frame
+        if noise is not None:  # each frame adds the same number of values
             n_frames = _SECONDS_OF_NOISE * audio.sampling_rate // audio.hop_length
             self.noise = noise(n_frames, SEED)
             self.per_frame = self.noise.size(-1) - noise(n_frames - 1, SEED).size(-1)
@@ -62,25 +62,25 @@ class _PiperVoice(nn.Module):
             places = torch.arange(mel.size(2) * self.per_frame + self.of_none) % self.noise.size(-1)
             sounding["noise"] = self.noise.index_select(-1, places)
         wave = self.vocoder(**{name: sounding[name] for name in self.vocoder_inputs})
-        left = torch.arange(wave.size(1)).flip(0)  # samples after each
+        left = torch.arange(wave.size(1)).flip(0)  # how many samples follow each one
         return (wave * (left / left[0].clamp(max=self.n_faded)).clamp(max=1)).unsqueeze(0)
 
 
 def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoint) -> float:
-    """Write a voice with its vocoder: ``path``, and beside it what `companions` names.
+    """Write a voice with its vocoder to ``path``, and its `companions` next to it.
 
-    Returns the largest difference of its sound from PyTorch's, for random symbols. Raises InputError if the voice reads
-    other symbols than Piper's, or the vocoder other mels than the voice makes.
+    Returns the largest difference between its sound and PyTorch's for random symbols. Raises InputError if the voice
+    doesn't read Piper's symbols, or the vocoder doesn't read the voice's mels.
     """
     stored, text = generator.checkpoint, generator.checkpoint.text
     if text is None or (text.symbol_set, text.g2p) != (CODE_POINTS, "espeak"):
         read = "no symbols" if text is None else f"{text.symbol_set!r}{' without g2p' if text.g2p is None else ''}"
         how = f"--from-checkpoint with --symbol-set {CODE_POINTS} --g2p espeak"
-        raise InputError(f"{generator.path}: reads {read}, and Piper {CODE_POINTS!r}; fine-tune it: train.py {how}")
+        raise InputError(f"{generator.path}: reads {read}, but Piper {CODE_POINTS!r}; fine-tune it: train.py {how}")
     contract_of(vocoder).check(stored.audio, owner=str(generator.path), assumed=stored.assumed)
     voice, sound = (exports_of(one) for one in (generator, vocoder))
     if len(voice.parts) > 1:
-        raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, and Piper takes one")
+        raise InputError(f"{generator.path}: {generator.spec.name} is exported as several files, but Piper takes one")
     n_speakers = getattr(stored.config, "n_speakers", 1)
     about = describe(text, name=path.stem, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
     part = _part(voice, sound, stored.audio)
@@ -92,12 +92,12 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
 
 
 def companions(path: Path) -> tuple[Path, Path]:
-    """The files beside a voice: Piper's description, and the symbols as sherpa-onnx reads them."""
+    """Return the files next to a voice: Piper's description, and the symbols in sherpa-onnx's format."""
     return path.with_name(f"{path.name}.json"), path.with_suffix(".tokens.txt")
 
 
 def describe(text: TextConfig, *, name: str, sampling_rate: int, n_speakers: int) -> dict[str, Any]:
-    """Piper's description of a voice. Its quality is "medium", Piper's name for 22050 Hz."""
+    """Return Piper's description of a voice. Its quality is "medium", Piper's name for 22050 Hz."""
     symbols = TextFrontEnd(text).symbols
     ids = {symbol: [index] for index, symbol in enumerate(symbols) if symbol not in (*SILENCES, BOUNDARY)}
     family, _, region = text.g2p_language.partition("-")
@@ -123,14 +123,14 @@ def describe(text: TextConfig, *, name: str, sampling_rate: int, n_speakers: int
 
 
 def _metadata(about: Mapping[str, Any]) -> dict[str, str]:
-    """The metadata that sherpa-onnx reads."""
+    """Return the metadata that sherpa-onnx reads."""
     metadata = {"model_type": "vits", "comment": "piper", "has_espeak": 1, "n_speakers": about["num_speakers"]}
     metadata |= {"language": about["language"]["name_english"], "voice": about["espeak"]["voice"]}
     return {name: str(value) for name, value in (metadata | {"sample_rate": about["audio"]["sample_rate"]}).items()}
 
 
 def _part(voice: Exports, sound: Exports, audio: AudioConfig) -> Part:
-    """Both networks as one part, in PyTorch's form and in ONNX's."""
+    """Combine both networks into one part, with a form for ONNX."""
     parts = voice.parts[0], sound.parts[0]
 
     def onnx_form(quantized: bool) -> nn.Module:
@@ -145,7 +145,7 @@ def _part(voice: Exports, sound: Exports, audio: AudioConfig) -> Part:
 
 
 def _examples(voice: Part, n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-    """Piper's inputs for random symbols of one utterance, with padding between them."""
+    """Return Piper's inputs for one utterance of random symbols, with padding between them."""
     given = dict(zip(voice.inputs, voice.examples(1, length, generator)))
     tokens = given["tokens"].clamp(min=_PADDING + 1)
     padded = torch.stack([tokens, torch.full_like(tokens, _PADDING)], dim=2).flatten(1)

@@ -31,7 +31,7 @@ LONGEST_CUE = 6.0  # s
 
 @dataclass(frozen=True)
 class SpokenWord:
-    """A word as it was written, and when it is said."""
+    """A word as written, and when it's spoken."""
 
     text: str
     start: float  # s
@@ -40,21 +40,21 @@ class SpokenWord:
 
 @dataclass(frozen=True)
 class SpokenUtterance:
-    """A part of a text that was spoken at once, and when."""
+    """A part of a text that was synthesized at once, and when it's spoken."""
 
     text: str
     start: float  # s
-    end: float  # s; the pause after it is not in it
+    end: float  # s, without the pause after it
     words: tuple[SpokenWord, ...]
 
 
 @dataclass(frozen=True)
 class Speech:
-    """A text that was spoken, of one or several utterances with pauses between them."""
+    """A spoken text: one or several utterances with pauses between them."""
 
     parts: tuple[SynthesisResult, ...]
     audio: AudioConfig
-    speakers: Sequence[str] = ()  # by their ids
+    speakers: Sequence[str] = ()  # by id
     symbol_set: str = ""
     shapes_prosody: bool = False  # whether the voice can speak with a given prosody
 
@@ -70,24 +70,24 @@ class Speech:
 
     @cached_property
     def wave(self) -> Tensor:
-        """The sound (T,) float32, scaled down where it would go beyond full scale, so that nothing clips."""
+        """The sound (T,) float32, scaled down if it would exceed full scale, so that nothing clips."""
         wave = torch.cat([part.wave for part in self.parts if part.wave is not None])
         return wave / max(1.0, float(wave.abs().max()))
 
     @cached_property
     def mel(self) -> Tensor:
-        """The log-mel-spectrogram (n_mels, F), whose frames are F * hop_length = T samples."""
+        """The log-mel-spectrogram (n_mels, F), where F * hop_length = T."""
         padded = [F.pad(part.mel, silences(part.item, self.audio), value=SILENT_MEL) for part in self.parts]
         return torch.cat(padded, dim=1)
 
     @property
     def duration(self) -> float:
-        """In seconds, with pauses."""
+        """In seconds, including pauses."""
         return self.mel.size(1) * self.audio.hop_length / self.audio.sampling_rate
 
     @cached_property
     def utterances(self) -> tuple[SpokenUtterance, ...]:
-        """The parts in time, with their words."""
+        """The parts with their times and words."""
         spoken, start, second = [], 0, self.audio.sampling_rate / self.audio.hop_length
         for part in self.parts:
             lead, pause = silences(part.item, self.audio)
@@ -102,39 +102,39 @@ class Speech:
 
     @property
     def words(self) -> tuple[SpokenWord, ...]:
-        """All words in order; none of a mel that was given."""
+        """All words in order; none if mels were given."""
         return tuple(word for utterance in self.utterances for word in utterance.words)
 
     def save(self, path: str | Path) -> None:
-        """Write the sound; the suffix, .wav, .flac, .ogg, .mp3, .opus or .m4a, is the format.
+        """Write the sound in the format of the suffix: .wav, .flac, .ogg, .mp3, .opus or .m4a.
 
-        Raises InputError if the suffix is another.
+        Raises InputError for other suffixes.
         """
         save_wav(Path(path), self.wave, sampling_rate=self.sampling_rate)
 
     @cached_property
     def table(self) -> Prosody:
-        """The prosody of each symbol, also for voices that cannot speak with a given prosody."""
+        """The prosody of each symbol, also for voices that can't speak with a given prosody."""
         utterances = tuple(prosody_of(part, self.speakers) for part in self.parts)
         rate, hop = self.sampling_rate, self.audio.hop_length
         return Prosody(sampling_rate=rate, hop_length=hop, symbol_set=self.symbol_set, utterances=utterances)
 
     @property
     def prosody(self) -> Prosody | None:
-        """The table from which `Voice.speak` repeats this speech; None if the voice cannot, and for silence."""
+        """The table for `Voice.speak` to repeat this speech; None if the voice can't, and for silence."""
         return self.table if self.shapes_prosody and self.parts[0].item.symbols else None
 
 
 def subtitles(speech: Speech, kind: str) -> str:
-    """The content of a file of ``kind``, "srt" or "vtt", in the text's own spelling and punctuation.
+    """Return subtitles of ``kind``, "srt" or "vtt", with the text's own spelling and punctuation.
 
-    A cue holds words of one utterance in up to two lines.
+    A cue contains words of one utterance, on up to two lines.
     """
     return subtitles_of([cue for utterance in speech.utterances for cue in cues_of(utterance)], kind)
 
 
 def subtitles_of(cues: Sequence[list[SpokenWord]], kind: str) -> str:
-    """The content of a file of ``kind`` that shows words together."""
+    """Return subtitles of ``kind`` for cues of words that are shown together."""
 
     def clock(seconds: float) -> str:
         minutes, milliseconds = divmod(round(1000 * seconds), 60_000)
@@ -149,7 +149,7 @@ def subtitles_of(cues: Sequence[list[SpokenWord]], kind: str) -> str:
 
 
 def _as_written(utterance: SpokenUtterance) -> Sequence[SpokenWord]:
-    """The words with the punctuation around them; without it where the text does not hold the words in their order."""
+    """Return the words with the punctuation around them, or without it if the text doesn't contain them in order."""
     text, ends, cuts = utterance.text, [0], []
     for word in utterance.words:
         found = re.compile(r"[\W_]*\s[\W_]*".join(map(re.escape, word.text.split()))).search(text, ends[-1])
@@ -162,7 +162,7 @@ def _as_written(utterance: SpokenUtterance) -> Sequence[SpokenWord]:
 
 
 def cues_of(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
-    """The words of an utterance, as many at once as can be read together; all of it where words have no times."""
+    """Yield an utterance's words in groups that can be read at once, or all of it if words have no times."""
     cue: list[SpokenWord] = []
     for word in _as_written(utterance) or (SpokenWord(utterance.text, utterance.start, utterance.end),):
         if cue and (len(_lines([*cue, word])) > 2 * LONGEST_LINE or word.end - cue[0].start > LONGEST_CUE):
@@ -173,7 +173,7 @@ def cues_of(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
 
 
 def _lines(words: list[SpokenWord]) -> str:
-    """The words in one line, or in two of similar length."""
+    """Return the words on one line, or on two lines of similar length."""
     text = " ".join(word.text for word in words)
     if len(text) <= LONGEST_LINE:
         return text
@@ -187,7 +187,7 @@ _Seconds = Annotated[float, Field(ge=0, le=600)]
 
 @dataclass(frozen=True)
 class SymbolProsody:
-    """How one symbol is said."""
+    """How one symbol is spoken."""
 
     symbol: str
     frames: Annotated[int, Field(ge=0, le=MAX_FRAMES)]
@@ -206,7 +206,7 @@ class WordProsody:
 
 @dataclass(frozen=True, kw_only=True)
 class UtteranceProsody:
-    """A part of a text that is spoken at once."""
+    """A part of a text that is synthesized at once."""
 
     text: str
     speaker: str = "0"  # number or name
@@ -222,7 +222,7 @@ class UtteranceProsody:
 
 @dataclass(frozen=True, kw_only=True)
 class Prosody:
-    """The prosody of a text; frames are of ``hop_length`` samples."""
+    """The prosody of a text; a frame is ``hop_length`` samples."""
 
     format: Literal["speech-toolkit prosody 1"] = "speech-toolkit prosody 1"
     sampling_rate: int  # Hz
@@ -239,13 +239,13 @@ class Prosody:
 def parse_prosody(content: Any, *, where: str) -> Prosody:
     """Validate JSON that `Prosody.save` wrote; ``where`` names its source in errors.
 
-    Raises InputError if it is not of this form; names the value.
+    Raises an InputError that names the value if the content isn't of this form.
     """
-    found: Prosody = from_plain(Prosody, content, where=f"{where}: no prosody table")
+    found: Prosody = from_plain(Prosody, content, where=f"{where}: not a prosody table")
     for number, utterance in enumerate(found.utterances, 1):
         for name in ("pitch", "energy"):
             if len({getattr(one, name) is None for one in utterance.symbols}) != 1:
-                raise InputError(f"{where}: utterance {number}: expected symbols, and {name} of all or of none of them")
+                raise InputError(f"{where}: utterance {number}: expected symbols, with {name} for all or none of them")
     return found
 
 

@@ -33,31 +33,31 @@ from common.synthesis.utterances import (
 from common.synthesis.vocoder import Vocoder
 from common.text.prosody import Style
 
-LOWEST_PITCH = 20.0  # Hz; changed pitch is clamped to it
-# Fields of `Style` that a model carries out, and the values (0 for None) with which a symbol is said as predicted.
+LOWEST_PITCH = 20.0  # Hz; changed pitch isn't lower
+# Fields of `Style` that a model applies, and the values (0 for None) that leave its predictions unchanged.
 PREDICTED = {"rate": 1.0, "pitch": 1.0, "pitch_shift": 0.0, "pitch_hz": 0.0, "pitch_range": 1.0}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Synthesizer:
-    """Synthesizes batches: the network makes mels, unless they are given, and the vocoder makes waves of them.
+    """Synthesizes batches: the network makes mels, unless they're given, and the vocoder converts them to waves.
 
-    A `TextToWave` network makes the waves itself; then there is no vocoder.
+    A `TextToWave` network makes the waves itself, without a vocoder.
     """
 
     audio: AudioConfig
     precision: Precision
     network: TextToMel | TextToWave | None = None  # None: mels are given
-    vocoder: Vocoder | None = None  # None: mels alone, but for a network of sound
-    controls: Controls = Controls()  # how every utterance is spoken, apart from what it says itself
+    vocoder: Vocoder | None = None  # None: mels only, or a `TextToWave` network
+    controls: Controls = Controls()  # for every utterance, except what it sets itself
     fade_out: int = FADE_OUT  # frames at the end of each utterance that fade to silence
-    has_graphs: bool = False  # the network's work is recorded as CUDA graphs, so batches are padded to few shapes
+    has_graphs: bool = False  # the network runs as CUDA graphs, so batches are padded to few shapes
     path: Path | None = None  # of the network's checkpoint, for errors
 
     def synthesize(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
-        """Synthesize one batch, and yield each result as soon as it is there.
+        """Synthesize one batch, and yield each result as soon as it's ready.
 
-        Raises InputError if a mel or a wave is not finite; names the phrase.
+        Raises an InputError that names the phrase if a mel or a wave isn't finite.
         """
         results = self.generate(batch)
         output = results[0].output
@@ -80,7 +80,7 @@ class Synthesizer:
 
     @torch.inference_mode()
     def generate(self, batch: Sequence[SynthesisInput]) -> list[SynthesisResult]:
-        """The utterances' mels, without sound; raises InputError if a mel is not finite; names the phrase."""
+        """Return the utterances' mels, without sound; an InputError names the phrase if a mel isn't finite."""
         seconds = list[float]()
         output = self._given_mels(batch) if batch[0].tokens is None else self._run_network(batch, seconds)
         mels, lengths = output.mel.float().cpu(), output.lengths.tolist()
@@ -94,15 +94,15 @@ class Synthesizer:
         return results
 
     def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
-        """The sound of an utterance whose mel is made, in pieces (T_i,) float32 on the CPU, as soon as they are there.
+        """Convert an utterance's mel to sound, in pieces (T_i,) float32 on the CPU, each as soon as it's ready.
 
-        The silence before and after it is in pieces of up to a second. Raises InputError if the sound is not finite;
-        names the phrase.
+        The silence before and after it comes in pieces of up to a second. Raises an InputError that names the phrase
+        if the sound isn't finite.
         """
         return self._finished(result, self._sound_of(result))
 
     def _finished(self, result: SynthesisResult, sound: Iterable[Tensor]) -> Iterator[Tensor]:
-        """The pieces of an utterance's ``sound`` (T_i,) at its volume, between pieces of its silences."""
+        """Yield the pieces (T_i,) of an utterance's ``sound`` at its volume, with silence before and after."""
         factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
         lead, pause = (torch.zeros(n * self.audio.hop_length) for n in silences(result.item, self.audio))
         yield from lead.split(self.audio.sampling_rate) if len(lead) else ()
@@ -114,30 +114,30 @@ class Synthesizer:
         yield from pause.split(self.audio.sampling_rate) if len(pause) else ()
 
     def stream(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
-        """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
+        """Yield the sound of a text's utterances in pieces (T_i,) float32 on the CPU, with pauses between them."""
         for item in items:
             (result,) = self.generate([item])
             warn_of_cuts([result])
             yield from self.pieces(result)
 
     def _sound_of(self, result: SynthesisResult) -> Iterator[Tensor]:
-        """The sound of a mel in pieces; in one where the network has made it."""
+        """Return the sound of a mel in pieces, or in one piece if the network made it."""
         if result.output is not None and result.output.wave is not None:
             return iter([result.output.wave[result.row, : result.mel.size(1) * self.audio.hop_length].cpu()])
         assert self.vocoder is not None, "sound needs a vocoder"
         return self.vocoder.stream(result.mel.to(self.precision.device))
 
     def _given_mels(self, batch: Sequence[SynthesisInput]) -> MelOutput:
-        """The mels that the utterances come with, (B, n_mels, F) on the device."""
+        """Return the mels that the utterances come with (B, n_mels, F), on the device."""
         mels = [item.mel.t() for item in batch if item.mel is not None]
         padded, wave = pad_sequence(mels, batch_first=True).transpose(1, 2), None
-        if isinstance(self.network, TextToWave):  # which speaks texts; of others nothing is said
+        if isinstance(self.network, TextToWave):  # it speaks texts, so mels are silence
             wave = torch.zeros(len(mels), padded.size(2) * self.audio.hop_length)
         lengths = torch.tensor([len(one) for one in mels])
         return MelOutput(padded.to(self.precision.device), lengths, wave=wave)
 
     def _run_network(self, batch: Sequence[SynthesisInput], seconds: list[float]) -> MelOutput:
-        """Mels (B, n_mels, F) on the device, generated; the time that this takes is added to ``seconds``."""
+        """Generate mels (B, n_mels, F) on the device; add the time that this takes to ``seconds``."""
         assert self.network is not None, "utterances with tokens need a network"
         device, n_symbols = self.precision.device, max(item.length for item in batch)
         if self.has_graphs:
@@ -158,7 +158,7 @@ class Synthesizer:
         if isinstance(output, MelOutput):
             return output
         wave = output.wave.float().cpu()
-        mel = self._extractor(F.pad(wave, (0, self.audio.filter_length)))  # as short ones have no mel
+        mel = self._extractor(F.pad(wave, (0, self.audio.filter_length)))  # short waves have no mel
         mel = mel[:, :, : wave.size(1) // self.audio.hop_length]
         return MelOutput(mel, output.lengths, frames=output.frames, wave=wave)
 
@@ -177,7 +177,7 @@ def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, devi
 
 
 def warn_of_cuts(results: Sequence[SynthesisResult]) -> None:
-    """Print a warning for each phrase that the voice did not end."""
+    """Print a warning for each phrase that was cut because the voice didn't stop."""
     for line in {one.item.phrase: one.cut_warning for one in results if one.is_cut}.values():
         print(line, file=sys.stderr)
 
@@ -186,14 +186,14 @@ def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None)
     if not torch.isfinite(made).all():
         raise InputError(
             f"{phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
-            f"without --amp {path or 'the network'} is damaged or diverged: give another checkpoint"
+            f"without --amp, {path or 'the network'} is damaged or diverged: give another checkpoint"
         )
 
 
 def with_styles(
     controls: Controls, styles: Sequence[Sequence[Style] | None], *, n_symbols: int, device: torch.device
 ) -> Controls:
-    """Add the styles of each utterance's symbols to the controls; None: as predicted."""
+    """Add the styles of each utterance's symbols to the controls; None: keep predictions."""
     values, before = {}, controls.pitch_transform
     for name, predicted in PREDICTED.items():
         rows = [[float(getattr(style, name) or 0.0) for style in row or ()] for row in styles]
@@ -203,7 +203,7 @@ def with_styles(
         """Apply the controls' own transformation, then the styles."""
         if not bool((std > 0).all()):
             raise InputError(
-                "the voice's checkpoint holds no pitch statistics to change pitch by; give --pitch-mean-std-file"
+                "the voice's checkpoint has no pitch statistics to change pitch with; give --pitch-mean-std-file"
             )
         pitch = pitch if before is None else before(pitch, lengths, mean, std)
         mask = mask_from_lengths(lengths, pitch.size(1))

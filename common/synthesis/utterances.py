@@ -18,44 +18,44 @@ from common.errors import InputError
 from common.text.prosody import Style
 from common.text.words import Word
 
-GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
-# (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
+GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # for each symbol, instead of predicted values
+# (pitch (B, L) normalized, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalized
 PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Controls:
-    """How to speak. A model ignores controls that it does not support, and finds others in its own ``options``."""
+    """How to speak. A model ignores controls that it doesn't support; its own are in ``options``."""
 
-    pace: float | Tensor = 1.0  # 2.0 speaks twice as fast; or that of each token (B, L)
+    pace: float | Tensor = 1.0  # 2.0 speaks twice as fast; or one value per token (B, L)
     pitch_transform: PitchTransformation | None = None
-    max_duration: float = 75.0  # frames; no token's predicted duration is longer
+    max_duration: float = 75.0  # frames; the limit of a token's predicted duration
     speaker: int | Tensor = 0  # one id for all, or ids (B,)
     durations: Tensor | None = None  # (B, L) frames, instead of predicted ones
-    pitch: Tensor | None = None  # (B, L) normalised, instead of the predicted pitch
-    pitch_hz: Tensor | None = None  # (B, L) in Hz, 0 where unvoiced; the same in another unit
+    pitch: Tensor | None = None  # (B, L) normalized, instead of the predicted pitch
+    pitch_hz: Tensor | None = None  # (B, L) in Hz, 0 where unvoiced; an alternative to ``pitch``
     energy: Tensor | None = None  # (B, L) as `MelOutput.energy`, instead of the predicted energy
-    seed: int = 0  # of the random numbers that a model uses at inference
-    frame_step: int = 1  # a mel that is made at once is padded to a multiple of so many frames
+    seed: int = 0  # for random numbers that a model uses at inference
+    frame_step: int = 1  # a mel made at once is padded to a multiple of this many frames
     options: Any = None  # the ``InferenceOptions`` of the model's package; None: its defaults
 
 
 @dataclass(frozen=True)
 class MelOutput:
-    """Mel-spectrograms, and the prosody they were made with where the model has one."""
+    """Mel-spectrograms, and the prosody they were made with if the model has any."""
 
     mel: Tensor  # (B, n_mels, F) log mel-spectrogram, zero after an utterance's end
     lengths: Tensor  # (B,) frames
-    durations: Tensor | None = None  # (B, L) predicted frames a token at pace 1, not rounded
-    frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
-    pitch: Tensor | None = None  # (B, L) predicted and transformed, normalised
+    durations: Tensor | None = None  # (B, L) predicted frames per token at pace 1, not rounded
+    frames: Tensor | None = None  # (B, L) int64, frames per token; they sum to the lengths
+    pitch: Tensor | None = None  # (B, L) predicted and transformed, normalized
     energy: Tensor | None = None  # (B, L) predicted, log(1 + mean norm of a token's mel frames)
     log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)
     alignments: Tensor | None = None  # (B, F, L) attention weights of each frame, zero after an utterance's end
-    pitch_hz: Tensor | None = None  # (B, L) float64, spoken with, given or predicted; 0: unvoiced, or no statistics
-    decoded_energy: Tensor | None = None  # (B, L) as ``energy``, spoken with, given or predicted
-    finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped
-    wave: Tensor | None = None  # (B, F * hop) of a network that goes from text to sound; the mel is this sound's
+    pitch_hz: Tensor | None = None  # (B, L) float64, as used, given or predicted; 0: unvoiced, or no statistics
+    decoded_energy: Tensor | None = None  # (B, L) like ``energy``, as used, given or predicted
+    finished: Tensor | None = None  # (B,) bool: whether the model itself ended the utterance
+    wave: Tensor | None = None  # (B, F * hop) from a `TextToWave` network; the mel is computed from it
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class WaveOutput:
 
     wave: Tensor  # (B, F * hop) float32 in about [-1, 1], zero after an utterance's end
     lengths: Tensor  # (B,) frames
-    frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
+    frames: Tensor | None = None  # (B, L) int64, frames per token; they sum to the lengths
 
 
 @dataclass(frozen=True)
@@ -72,44 +72,44 @@ class Phrase:
     """One line of a list; paths are as written, relative to the dataset's folder."""
 
     where: str  # "phrases/devset10.tsv:3", for messages
-    output: PurePosixPath  # of the sound, inside the output folder; its suffix is one of `SOUND_FORMATS`
+    output: PurePosixPath  # path of the sound within the output folder; its suffix is one of `SOUND_FORMATS`
     text: str | None = None
     mel: str | None = None
-    wav: str | None = None  # a recording, to speak its own mel again
+    wav: str | None = None  # a recording, for copy synthesis
     pitch: str | None = None
     duration: str | None = None
     speaker: str | None = None  # a number, or a name that the checkpoint knows
 
     def files(self, folder: Path) -> list[Path]:
-        """The files that it is spoken from, below the dataset's ``folder``."""
+        """Return the files that it's spoken from, in the dataset's ``folder``."""
         settings = None if self.mel is None else str(PurePosixPath(self.mel).with_name(SETTINGS))
         return [folder / path for path in (self.mel, self.wav, self.pitch, self.duration, settings) if path is not None]
 
 
 @dataclass(frozen=True)
 class SynthesisInput:
-    """An utterance as the networks take it, on the CPU; a phrase is one utterance or several."""
+    """An utterance as input to the networks, on the CPU; a phrase is one utterance or several."""
 
     phrase: Phrase
     tokens: Tensor | None = None  # (L,) int64, or phonological features (L, C); None: the mel is given
     symbols: tuple[str, ...] = ()  # names of the tokens
     mel: Tensor | None = None  # (n_mels, F)
-    pitch: Tensor | None = None  # (L,) normalised, to speak with instead of the predicted pitch
-    pitch_hz: Tensor | None = None  # (L,) float64 Hz, 0 where unvoiced; the same in another unit
-    durations: Tensor | None = None  # (L,) frames, to speak with instead of the predicted ones
+    pitch: Tensor | None = None  # (L,) normalized, instead of the predicted pitch
+    pitch_hz: Tensor | None = None  # (L,) float64 Hz, 0 where unvoiced; an alternative to ``pitch``
+    durations: Tensor | None = None  # (L,) frames, instead of predicted ones
     energy: Tensor | None = None  # (L,) as `MelOutput.energy`, instead of the predicted energy
-    styles: tuple[Style, ...] | None = None  # L, by which the predicted prosody is changed
+    styles: tuple[Style, ...] | None = None  # L styles that change the predicted prosody
     volume: Tensor | None = None  # (L,) factors of the amplitude
     speaker: int = 0
     text: str = ""  # what it says, for subtitles
-    reading: str = ""  # the same in words, as the cleaners wrote it out
+    reading: str = ""  # the same in words, as the cleaners expanded it
     find_words: Callable[[], tuple[Word, ...]] = tuple  # the words, with their symbols; slow, so called on demand
     dropped: Counter[str] = field(default_factory=Counter)  # symbols of its text that the voice lacks
-    lacks_style: bool = False  # whether its text asks for a pace or pitch that the voice cannot change
+    lacks_style: bool = False  # whether its text asks for a pace or pitch that the voice can't change
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
-    part: int = 0  # its place in the phrase
-    n_parts: int = 1  # utterances of the phrase
+    part: int = 0  # its index in the phrase
+    n_parts: int = 1  # number of utterances in the phrase
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
@@ -118,7 +118,7 @@ class SynthesisInput:
 
     @property
     def length(self) -> int:
-        """Tokens, or frames of a given mel: what batches are sorted by."""
+        """The number of tokens, or frames of a given mel; batches are sorted by it."""
         if self.tokens is not None:
             return len(self.tokens)
         assert self.mel is not None, "an utterance without tokens comes with its mel"
@@ -126,29 +126,29 @@ class SynthesisInput:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Names of the given values that replace predicted ones; all utterances of a batch have the same."""
+        """Names of the given values that replace predicted ones; all utterances in a batch have the same ones."""
         return tuple(name for name in (*GIVEN, "mel") if getattr(self, name) is not None)
 
 
 def dropped_symbols(items: Sequence[SynthesisInput]) -> Counter[str]:
-    """The symbols of all texts that the voice lacks."""
+    """Return the symbols in all texts that the voice lacks."""
     return sum((item.dropped for item in items), Counter())
 
 
 def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
-    """Frames of silence before and after an utterance."""
+    """Return the frames of silence before and after an utterance."""
     frames_a_second = audio.sampling_rate / audio.hop_length
     return round(item.lead * frames_a_second), round(item.pause * frames_a_second)
 
 
 def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
-    """Load the values (length,) float32 of a file, one for ``each`` symbol or frame.
+    """Load values (length,) float32 from a file, one for ``each`` symbol or frame.
 
-    Raises InputError if the file is missing or broken, or of another length; names ``where``.
+    Raises an InputError that names ``where`` if the file is missing, damaged, or of another length.
     """
     values = load_fractions(path, where=where)
     if values.shape != (length,):
-        raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({length},), one value a {each} ({where})")
+        raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({length},), one value per {each} ({where})")
     return values
 
 
@@ -158,23 +158,23 @@ class SynthesisResult:
 
     item: SynthesisInput
     mel: Tensor  # (n_mels, F) float32
-    wave: Tensor | None = None  # float32 in about [-1, 1], with silence around it; None without a vocoder, or so far
-    output: MelOutput | None = None  # of the batch with this utterance, on the generator's device; None: a given mel
-    row: int = 0  # the utterance's in it
-    is_cut: bool = False  # whether the voice did not end it and was stopped
-    generator_seconds: float | None = None  # its share of the time of its batch; None: a given mel
+    wave: Tensor | None = None  # float32 in about [-1, 1], with silence around it; None: not made, or not yet
+    output: MelOutput | None = None  # of this utterance's batch, on the generator's device; None: a given mel
+    row: int = 0  # the utterance's row in it
+    is_cut: bool = False  # whether it was cut because the voice didn't stop
+    generator_seconds: float | None = None  # its share of its batch's time; None: a given mel
     vocoder_seconds: float | None = None  # the same; None: no sound is made
 
     @property
     def cut_warning(self) -> str:
         """One line for an utterance that ``is_cut``."""
         phrase, done = self.item.phrase, f"cut after {self.mel.size(1)} frames (--max-decoder-steps)"
-        return f"warning: {phrase.where} ({phrase.output}): the voice did not end it; {done}"
+        return f"warning: {phrase.where} ({phrase.output}): the voice did not stop; {done}"
 
     def frames_of_symbols(self) -> Tensor | None:
-        """Whole frames of each symbol (L,) int64 on the CPU; None of a given mel, or where the model cannot tell.
+        """Return each symbol's number of frames (L,) int64 on the CPU; None for a given mel, or if it's unknown.
 
-        With attention, each frame counts for the symbol of its largest weight, made monotonic.
+        With attention, each frame counts for the symbol with its largest weight, made monotonic.
         """
         output, tokens = self.output, self.item.tokens
         if output is None or tokens is None:
@@ -187,15 +187,15 @@ class SynthesisResult:
         return torch.bincount(weights.argmax(1).cummax(0).values, minlength=len(tokens))
 
     def of_symbols(self, name: str) -> Tensor | None:
-        """A field (B, L) of the generator's output, of this utterance's symbols (L,) on the CPU."""
+        """Return a field (B, L) of the generator's output for this utterance's symbols (L,) on the CPU."""
         values = None if self.output is None or self.item.tokens is None else getattr(self.output, name)
         return None if values is None else values[self.row, : self.item.length].cpu()
 
 
 def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[list[SynthesisInput]]:
-    """Length-bucketed batches, the longest first, so that a lack of memory shows at once.
+    """Return length-bucketed batches, the longest first, so that a lack of memory shows at once.
 
-    Utterances with given prosody are not mixed with others.
+    Utterances with given prosody aren't mixed with others.
     """
     ordered = sorted(utterances, key=lambda one: (one.given, -one.length))  # equal lengths keep their order
     batches = []
@@ -206,9 +206,9 @@ def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[
 
 
 def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tensor | None:
-    """Factors (F * hop,) of an utterance's amplitude: its symbols' volume, and ``fade_out`` frames to silence.
+    """Return factors (F * hop,) for an utterance's amplitude: its symbols' volume, and a fade over ``fade_out`` frames.
 
-    The volume changes linearly over a frame, so that nothing clicks. None: no factor differs from one.
+    The volume changes linearly over a frame, so that nothing clicks. None: all factors are one.
     """
     n_samples = result.mel.size(1) * hop_length
     volume, frames, n_faded = result.item.volume, result.frames_of_symbols(), min(fade_out * hop_length, n_samples)
@@ -225,9 +225,9 @@ def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tens
 
 
 def join_silence(items: Sequence[SynthesisInput]) -> list[SynthesisInput]:
-    """A text's utterances, where silence alone is added to the one before it, or at the beginning to the next."""
+    """Merge utterances that are only silence into the one before them, or at the beginning into the next one."""
     joined: list[SynthesisInput] = []
-    lead, dropped = 0.0, Counter[str]()  # of silence before the first utterance
+    lead, dropped = 0.0, Counter[str]()  # silence before the first utterance
     for item in items:
         if item.tokens is not None:
             joined.append(replace(item, lead=item.lead + lead, dropped=dropped + item.dropped))

@@ -18,8 +18,8 @@ from common.synthesis.cuda_graphs import FRAME_STEP, GraphRecorder
 from common.synthesis.networks import MelToWave, VocoderSettings
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
 
-FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels, so that sound begins soon
-GROWTH = 2  # ratio of each piece to the one before, so that the overlap becomes a small share of the work
+FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels, so that sound starts early
+GROWTH = 2  # ratio of each piece to the previous one, so that the overlap becomes a small share of the work
 LONGEST_PIECE = 512  # frames, 6 s; longer pieces need more memory and save little work
 
 
@@ -42,15 +42,15 @@ class GriffinLimVocoder:
         ]
 
     def stream(self, mel: Tensor) -> Iterator[Tensor]:
-        """mel (n_mels, F) -> the wave in one piece, as every iteration changes all of the sound."""
+        """mel (n_mels, F) -> the wave in one piece, because every iteration changes all of it."""
         yield from self.speak(mel[None], [mel.size(1)])
 
 
 def plan_pieces(n_frames: int, *, context: int) -> Iterator[tuple[int, int]]:
-    """Pieces, frames [start, end) of a mel of ``n_frames``, each to be read with ``context`` frames on each side.
+    """Yield pieces, frames [start, end) of a mel of ``n_frames``, to be read with ``context`` frames on each side.
 
-    The first is small, and those after it grow; none of these is shorter than ``context``, so that at most two thirds
-    of what a network reads is read for its neighbors' sake. A shorter rest goes into the last piece.
+    The first is short, and later ones grow. None of these is shorter than ``context``, so that at most two thirds of
+    a network's input is context. A shorter remainder is part of the last piece.
     """
     start, size = 0, FIRST_FRAMES
     while start < n_frames:
@@ -61,10 +61,9 @@ def plan_pieces(n_frames: int, *, context: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(eq=False)
 class NetworkVocoder:
-    """A trained vocoder, with its denoiser, which subtracts the sound that ``network`` makes of a mel of zeros.
+    """A trained vocoder and its denoiser, which subtracts the output of ``network`` for a mel of zeros.
 
-    On a CPU it synthesizes one utterance at a time, which is faster than batches there and needs no padding. Raises
-    OptionError if there can be no denoiser for such audio.
+    On a CPU, it synthesizes one utterance at a time, which is faster there than batches and needs no padding.
     """
 
     network: MelToWave
@@ -78,7 +77,7 @@ class NetworkVocoder:
     graph_recorder: GraphRecorder | None = None  # None: no CUDA graphs
 
     def __post_init__(self) -> None:
-        # Utterances that are worth giving it at once; None: any number
+        # The best batch size; None: any
         self.max_batch = 1 if self.device.type == "cpu" else None
         self._run: Callable[[Tensor, Tensor | None], Tensor] = self._infer
         if self.graph_recorder is not None:
@@ -143,18 +142,18 @@ class AudioContract:
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
     def differences(self, audio: AudioConfig, *, owner: str = "", assumed: tuple[str, ...] = ()) -> list[str]:
-        """Return a line for each field in which the mels of ``owner`` differ and may not."""
+        """Return a line for each field in which the mels of ``owner`` differ but must not."""
         ignored = (*self.assumed, *assumed, *self.accepted)
         return differences(audio, self.audio, names=(owner, self.owner), ignored=ignored)
 
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
-        """Refuse mels of another description. ``owner`` has the ``audio``, and does not record the fields ``assumed``.
+        """Refuse mels with another description. ``audio`` is ``owner``'s, which doesn't record the fields ``assumed``.
 
-        Fields that one side does not record are assumed to match, with a note on stdout. Raises InputError, which lists
-        each field that differs, and what to do.
+        Fields that one side doesn't record are assumed to match, with a note on stdout. Raises an InputError that
+        lists each field that differs, and what to do.
         """
         if lines := self.differences(audio, owner=owner, assumed=assumed):
-            message = f"{owner} and {self.owner} are of different mel-spectrograms: {'; '.join(lines)}"
+            message = f"{owner} and {self.owner} use different mel-spectrograms: {'; '.join(lines)}"
             refused = [line.partition(":")[0] for line in lines]
             if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
                 option = f"--accept-audio-differences {' '.join([*self.accepted, *refused])}"
@@ -162,4 +161,4 @@ class AudioContract:
             raise InputError(message)
         unrecorded = dict.fromkeys((*self.assumed, *assumed))
         if names := " and ".join(name for name in unrecorded if getattr(audio, name) != getattr(self.audio, name)):
-            print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")
+            print(f"note: {self.owner} and {owner} do not both record {names} of their mels; assuming that they match")

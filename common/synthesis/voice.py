@@ -28,25 +28,25 @@ from common.text.ssml import Span
 from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.text.words import Word
 
-_SILENT_FRAMES = 3  # of a text of which nothing is said
-SHORTEST_PART = 40  # characters of a part of a sentence that is too long
-_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # of the characters that the symbols are expected of, until all parts fit
-_LIMITS = [LIMITS[name] for name in ("rate", "pitch", "volume")]  # as of SSML
-LONGEST_PHRASE = 400  # characters of a list's phrase that is spoken at once; longer ones are, sentence by sentence
+_SILENT_FRAMES = 3  # for a text with nothing to speak
+SHORTEST_PART = 40  # characters of each part of a sentence that is too long
+_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # of the expected characters; tried in order until all parts fit
+_LIMITS = [LIMITS[name] for name in ("rate", "pitch", "volume")]  # as in SSML
+LONGEST_PHRASE = 400  # characters; longer phrases of a list are spoken sentence by sentence
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Voice:
-    """A text front end and the networks that speak what it reads; `load_voice` makes one."""
+    """A text front end and the networks that speak its symbols; `load_voice` builds one."""
 
     spec: ModelSpec
     synthesizer: Synthesizer
     front_end: TextFrontEnd
     n_speakers: int = 1
-    speaker: str | None = None  # name or number, where a text or table says none; None: the first
-    phones_seed: int | None = None  # words become phones at random, by this seed; None: all do that can
-    plain: bool = False  # whether signs of Markdown in a text are said
-    longest: int | None = None  # symbols of a sentence, of which longer ones are spoken in parts; None: whole
+    speaker: str | None = None  # name or number, if a text or table doesn't name one; None: the first
+    phones_seed: int | None = None  # seed that chooses the words to read as phones; None: all possible words
+    plain: bool = False  # whether Markdown characters in a text are spoken
+    longest: int | None = None  # symbols; longer sentences are spoken in parts; None: no limit
 
     def __post_init__(self) -> None:
         if self.speaker is not None:
@@ -64,7 +64,7 @@ class Voice:
 
     @cached_property
     def speakers(self) -> tuple[str, ...]:
-        """Names of its speakers by their ids, or their numbers."""
+        """Its speakers' names by id, or their numbers."""
         return self.front_end.config.speakers or tuple(map(str, range(self.n_speakers)))
 
     @cached_property
@@ -74,11 +74,11 @@ class Voice:
 
     @cached_property
     def _reads_text(self) -> bool:
-        """Whether what it reads is text, not phones that stand for themselves."""
+        """Whether it reads text, not phones as such."""
         return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
 
     def with_synthesizer(self, **changes: Any) -> "Voice":
-        """Return the voice with other values of its `Synthesizer`."""
+        """Return the voice with changes to its `Synthesizer`."""
         return replace(self, synthesizer=replace(self.synthesizer, **changes))
 
     def speak(
@@ -92,9 +92,9 @@ class Voice:
     ) -> Speech:
         """Speak a text of any length, plain or with SSML, or a prosody table.
 
-        ``pace`` 2.0 is twice as fast, ``pitch`` a factor of the frequency in Hz, ``volume`` one of the amplitude; they
-        multiply what the text's SSML says. ``speaker`` is a name or number of `speakers`. Raises InputError if the
-        text, a value or the speaker cannot be spoken; says why.
+        ``pace`` 2.0 is twice as fast; ``pitch`` multiplies the frequency and ``volume`` the amplitude. They combine
+        with the text's SSML by multiplication. ``speaker`` is a name or number from `speakers`. Raises an InputError
+        that says why the text, a value or the speaker can't be spoken.
         """
         items = self.plan(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker)
         self.warn_of_losses(items)
@@ -103,16 +103,16 @@ class Voice:
         return self.join(parts)
 
     def stream(self, text: str | Prosody, **controls: Any) -> Iterator[Tensor]:
-        """Speak a text in pieces (T_i,) float32 on the CPU, each as soon as it is made; ``controls`` are `speak`'s.
+        """Speak a text in pieces (T_i,) float32 on the CPU, each as soon as it's ready; ``controls`` are `speak`'s.
 
-        Joined, they equal the wave of `speak` to 1e-5, unless `speak` scales its wave down to stay within full scale.
+        Joined, they equal `speak`'s wave to within 1e-5, unless `speak` scales its wave down to fit full scale.
         """
         items = self.plan(text, **controls)
         self.warn_of_losses(items)
         return self.synthesizer.stream(items)
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
-        """The speech of the utterances of a text, in order, with what `prosody` needs."""
+        """Return the speech of a text's utterances, in order, with what `prosody` needs."""
         return Speech(
             tuple(parts), self.synthesizer.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody
         )
@@ -130,13 +130,13 @@ class Voice:
         index: int = 0,
         whole: bool = False,
     ) -> list[SynthesisInput]:
-        """The utterances of a text, ready to be synthesized: quick, as no network runs.
+        """Split a text into utterances that are ready for synthesis; fast, because no network runs.
 
-        The first arguments are those of `speak`. Sentences stand together up to ``longest`` characters, each alone at
-        0. A sentence of more symbols than the voice was trained on is spoken in parts, unless it is to be ``whole`` or
-        has markup. A text of which nothing is said, emoji or dots, is a short silence. Errors name the ``phrase``; its
-        ``index`` in its list and ``phones_seed`` choose the words that become phones. Raises InputError if the text
-        cannot be spoken; says why.
+        The first arguments are `speak`'s. Sentences are joined up to ``longest`` characters; 0 keeps them apart. A
+        sentence with more symbols than the voice was trained on is split, unless it's ``whole`` or has markup. A text
+        with nothing to speak (emoji or dots) is a short silence. Errors name the ``phrase``; its ``index`` in its list
+        and ``phones_seed`` choose the words to read as phones. Raises an InputError that says why the text can't be
+        spoken.
         """
         if phrase is None:
             where, words = ("text", text) if isinstance(text, str) else ("prosody", None)
@@ -148,11 +148,11 @@ class Voice:
         if not isinstance(text, str):
             items = self._prosody_inputs(text, style=style, phrase=phrase)
         elif not text.strip():
-            raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
+            raise InputError(f"{phrase.where}: empty text, nothing to speak")
         else:
             draw = None if self.phones_seed is None else utterance_draws(seed=self.phones_seed, epoch=0, index=index)
             encode = partial(self._encode, style=style, phrase=phrase, draw=draw)
-            utterances = [TextUtterance((Span(text),), pause=0.0)]  # phones that stand for themselves
+            utterances = [TextUtterance((Span(text),), pause=0.0)]  # if it reads phones as such
             if self._reads_text:
                 config = self.front_end.config
                 language = config.g2p_language if config.g2p is not None else "en"
@@ -163,7 +163,7 @@ class Voice:
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
     def phones_of(self, item: SynthesisInput) -> str:
-        """The phones of an utterance as people write them; "" if the voice reads letters alone."""
+        """Return an utterance's phones as people write them; "" if the voice only reads letters."""
         if self.front_end.config.input_type == "char" and not self.front_end.config.p_arpabet:
             return ""
         symbols = [one.removeprefix("@") for one in item.symbols if one != EDGE_SILENCE]
@@ -173,8 +173,8 @@ class Voice:
     def encode(self, phrases: Sequence[Phrase], *, dataset_path: Path) -> list[SynthesisInput]:
         """Encode a list's phrases, with their pitch and durations if given; print one warning for dropped symbols.
 
-        A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances. Raises
-        InputError for the first phrase that cannot be synthesized, by file and line.
+        A phrase with more than `LONGEST_PHRASE` characters, or with SSML breaks, becomes several utterances. Raises an
+        InputError with file and line for the first phrase that can't be synthesized.
         """
         inputs = []
         for index, phrase in enumerate(phrases):
@@ -187,7 +187,7 @@ class Voice:
             how: dict[str, Any] = {"speaker": phrase.speaker, "longest": longest, "index": index, "whole": bool(given)}
             items = self.plan(phrase.text, phrase=phrase, **how)
             if given and len(items) > 1:
-                raise InputError(f"{where}: breaks in the text, and pitch or durations; give one of them")
+                raise InputError(f"{where}: both breaks in the text and pitch or durations; give one of them")
             for item in items:
                 rows: Any = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given}
                 inputs.append(replace(item, **rows))
@@ -195,7 +195,7 @@ class Voice:
         return inputs
 
     def speaker_id(self, name: str, where: str) -> int:
-        """Return the id of a speaker's name or number; errors name ``where``."""
+        """Return a speaker's id by name or number; errors name ``where``."""
         names = self.front_end.config.speakers
         if name in names:
             return names.index(name)
@@ -206,11 +206,11 @@ class Voice:
         raise InputError(f"{where}: speaker {shown(name)}, {wanted}")
 
     def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
-        """Print a warning of symbols that the voice lacks, and one if it cannot change pace and pitch as asked."""
+        """Print a warning about symbols that the voice lacks, and one if it can't change pace and pitch as asked."""
         if dropped := dropped_symbols(items):
             self.front_end.warn_dropped(dropped)
         if any(item.lacks_style for item in items):
-            print(f"warning: {self.spec.name} cannot change pace and pitch; they are left out", file=sys.stderr)
+            print(f"warning: {self.spec.name} cannot change pace and pitch; they are ignored", file=sys.stderr)
 
     def _parts(
         self, utterance: TextUtterance, *, encode: Callable[[TextUtterance], SynthesisInput], whole: bool
@@ -233,7 +233,7 @@ class Voice:
     def _encode(
         self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> SynthesisInput:
-        """Encode an utterance; it is silence if nothing of it is said."""
+        """Encode an utterance; return silence if it has nothing to speak."""
         text = " ".join("".join(span.source or span.text for span in utterance.spans).split())
         silence = SynthesisInput(phrase, text=text, pause=utterance.pause)
         if not utterance.spans:
@@ -247,7 +247,7 @@ class Voice:
             return replace(silence, dropped=encoded.dropped)
         of_spans = [combined(style, span.style) for span in utterance.spans]
         of_symbols = [of_spans[0]] * len(symbols)
-        for word in encoded.words if len(of_spans) > 1 else ():  # symbols between words have the style before them
+        for word in encoded.words if len(of_spans) > 1 else ():  # symbols between words keep the previous style
             of_symbols[word.start :] = [of_spans[word.span]] * (len(symbols) - word.start)
         is_changed = any((getattr(one, name) or 0.0) != value for one in of_spans for name, value in PREDICTED.items())
         volume = torch.tensor([one.volume for one in of_symbols])
@@ -265,13 +265,13 @@ class Voice:
         )
 
     def _silence(self, items: Sequence[SynthesisInput], *, phrase: Phrase) -> SynthesisInput:
-        """Return the silence of a text of which nothing is said: its breaks, or the pause of a sentence.
+        """Return silence for a text with nothing to speak: as long as its breaks, or as a sentence's pause.
 
-        Raises InputError if it has letters or digits.
+        Raises InputError if the text has letters or digits.
         """
         text = " ".join(item.text for item in items)
         if any(map(str.isalnum, text)):
-            left = "nothing to speak is left after cleaning that this voice has a symbol for"
+            left = "after cleaning, nothing is left that this voice has symbols for"
             raise InputError(f"{phrase.where}: text {shown(text)}: {left}")
         return SynthesisInput(
             phrase,
@@ -283,10 +283,9 @@ class Voice:
         )
 
     def _prosody_inputs(self, table: Prosody, *, style: Style, phrase: Phrase) -> list[SynthesisInput]:
-        """The utterances of a table, whose values ``style`` multiplies.
+        """Return a table's utterances, with values multiplied by ``style``.
 
-        Raises InputError if the voice cannot speak with a given prosody, or the table is of another voice; names the
-        value.
+        Raises InputError if the voice can't speak with a given prosody, or the table is from another voice.
         """
         if not self.shapes_prosody:
             raise InputError(f"{phrase.where}: {self.spec.name} cannot speak with a given prosody; give it text")
