@@ -128,7 +128,7 @@ def test_long_lines_and_markup_of_a_list_are_spoken_as_one_file_each(models, tmp
     ("words", "status", "reason"),
     [
         ("", 2, "give one of --input, --text and --prosody, got none"),
-        ("--text Go. -i list.txt", 2, "not --input and --text"),
+        ("--text Go. -i list.txt", 2, "got --input and --text"),
         ("-i list.txt -o out.wav", 2, "expected a folder"),
         ("--text <nothing/><break/> -o a.wav", 1, "--text"),
         ("--text Go. --speaker carol -o a.wav", 1, "speaker 'carol'"),

@@ -158,7 +158,7 @@ class Synthesizer:
         if isinstance(output, MelOutput):
             return output
         wave = output.wave.float().cpu()
-        mel = self._extractor(F.pad(wave, (0, self.audio.filter_length)))  # short waves have no mel
+        mel = self._extractor(F.pad(wave, (0, self.audio.filter_length)))  # padded: short waves have no mel
         mel = mel[:, :, : wave.size(1) // self.audio.hop_length]
         return MelOutput(mel, output.lengths, frames=output.frames, wave=wave)
 

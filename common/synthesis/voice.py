@@ -29,7 +29,7 @@ from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
 from common.text.words import Word
 
 _SILENT_FRAMES = 3  # for a text with nothing to speak
-SHORTEST_PART = 40  # characters of each part of a sentence that is too long
+SHORTEST_PART = 40  # characters; the smallest limit for parts of a long sentence
 _SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # of the expected characters; tried in order until all parts fit
 _LIMITS = [LIMITS[name] for name in ("rate", "pitch", "volume")]  # as in SSML
 LONGEST_PHRASE = 400  # characters; longer phrases of a list are spoken sentence by sentence
