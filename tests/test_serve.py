@@ -303,7 +303,7 @@ def test_a_text_of_which_nothing_is_said_is_a_short_silence(served, text: str):
 
 
 BAD = {
-    "no input": ({}, 400, "input: give a text"),
+    "no input": ({}, 400, "input: give text"),
     "both": ({"input": "a", "prosody": {}}, 400, "not both"),
     "not a number": ({"input": "a", "speed": "fast"}, 400, "speed: input should be a valid number"),
     "a number that is none": ({"input": "a", "speed": "nan"}, 400, "speed"),
