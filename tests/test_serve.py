@@ -330,7 +330,7 @@ BAD = {
     "SSML that is not wanted": ({"input": "<speak>a</speak>", "ssml": False}, 400, "holds SSML"),
     "an entity": ({"input": "<!DOCTYPE a [<!ENTITY b 'c'>]><speak>&b;</speak>"}, 400, "input: line 1"),
     "no table": ({"prosody": {"format": "x"}}, 400, "prosody: no prosody table"),
-    "too slow": ({"input": "<speak><prosody rate='0.1'>a</prosody></speak>", "speed": 0.25}, 400, "rate below 0.1"),
+    "too slow": ({"input": "<speak><prosody rate='0.1'>a</prosody></speak>", "speed": 0.25}, 400, "rate is below 0.1"),
 }
 
 

@@ -169,8 +169,8 @@ NO_EVENT = {
     b'{"type": "x", "payload_length": 200000}\n': "more than 100000 bytes",
     b'{"type": "synthesize"}\n': "synthesize: missing or wrong field",
     b'{"type": "synthesize", "data": {"text": "a", "voice": 5}}\n': "synthesize: missing or wrong field",
-    b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected samples",
-    b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected samples",
+    b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected 16-bit",
+    b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected 16-bit",
 }
 
 

@@ -10,7 +10,7 @@ from common.text.prosody import LIMITS
 
 logger = logging.getLogger("serve")
 _RATE, _PITCH, _VOLUME = (LIMITS[control] for control in ("rate", "pitch", "volume"))  # the limits of SSML and options
-# Ignored fields that clients of OpenAI, and of servers like this one, send by default.
+# Ignored fields, which clients of OpenAI and of servers like this one send by default.
 _UNREAD = frozenset(
     "instructions stream user language prompt lang_code metadata temperature timestamp_granularities "
     "timestamp_granularities[] include include[] chunking_strategy".split()
@@ -40,7 +40,7 @@ class SpeechRequest(_Request):
     input: str | None = Field(None, description="plain text, or SSML")
     voice: str | None = Field(None, description="a speaker or an id from /v1/voices; OpenAI's names: the first speaker")
     response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "srt", "vtt"] | None = Field(
-        None, description="mp3 by default; pcm has 24000 Hz; srt and vtt are subtitles"
+        None, description="mp3 by default; pcm is at 24000 Hz; srt and vtt are subtitles"
     )
     speed: float | None = Field(None, ge=_RATE[0], le=_RATE[1], description="2 is twice as fast")
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events with base64")

@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
         """It stops at most ``deadline`` s after it's asked to; ``on_start`` is called once it accepts connections."""
-        # uvicorn would report cut answers as errors; the gate reports the actual ones.
+        # uvicorn would report truncated answers as errors; the gate reports the actual ones.
         silent: Any = {"log_config": None, "log_level": "critical", "access_log": False}
         end = math.ceil(deadline)
         super().__init__(uvicorn.Config(service.asgi, http=_Protocol, timeout_graceful_shutdown=end, **silent))
@@ -88,6 +88,6 @@ class Server(uvicorn.Server):
         self._on_start()
 
     def capture_signals(self) -> Any:  # a context manager
-        """Let signals ask the server to stop; uvicorn's own handling would then end the process with the signal."""
+        """Let signals ask the server to stop; uvicorn's own handler would also end the process with the signal."""
         is_main = threading.current_thread() is threading.main_thread()
         return stops_handled_by(self.handle_exit) if is_main else nullcontext()

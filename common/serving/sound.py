@@ -14,7 +14,7 @@ from common.errors import AudioError
 SUBTITLES = {"srt": "application/x-subrip; charset=utf-8", "vtt": "text/vtt"}  # kinds and their Content-Type
 USUAL_FORMAT = "mp3"
 _AT_ONCE = {"flush_packets": "1"}  # of FFmpeg
-_OPUS = _AT_ONCE | {"page_duration": "20000"}  # us; short Ogg pages, to send encoded sound at once
+_OPUS = _AT_ONCE | {"page_duration": "20000"}  # us; short Ogg pages, to send encoded sound immediately
 _CONSTANT = {"bitrate_mode": "CONSTANT", "compression_level": 0.5}  # players infer an MP3's length from its bit rate
 FORMATS = {  # response_format -> Content-Type and format
     "mp3": ("audio/mpeg", SOUND_FORMATS[".mp3"]._replace(options=_CONSTANT)),

@@ -228,8 +228,8 @@ export class Inspector {
         (scope.u ?? u) === u ? { ...one, pause: base.utterances[u].pause, speaker: base.utterances[u].speaker } : one;
       table = { ...table, utterances: table.utterances.map(restore) };
     }
-    edits.commit(table, `${this.title()} as in the first version`);
-    say(`${this.title()} as in the first version`);
+    edits.commit(table, `${this.title()} reset to the first version`);
+    say(`${this.title()} reset to the first version`);
   }
 
   title() {

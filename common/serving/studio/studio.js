@@ -58,7 +58,7 @@ export const picture = new Picture({ onSeek: (frame) => seek(frame) });
 const inspector = new Inspector(edits, { onSelect: select });
 export const takes = new Takes();
 
-// ---- what is shown
+// ---- display
 
 export const shownTable = () => (state.showing === "first" ? state.version.base : (state.preview ?? state.version.table));
 
