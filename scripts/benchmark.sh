@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures a part of this toolkit on this machine, and prints a table. The parts are train, updates, inference, voices and gpu.
+# Measures a part of the toolkit on this machine, and prints a table. Parts: train, updates, inference, voices and gpu.
 #   bash scripts/benchmark.sh updates output/updates --model FastPitch -bs 64  # training on noise in memory, with the longest kernels
 #   bash scripts/benchmark.sh voices list.txt --recordings wavs ours=".venv/bin/python inference.py -i {list} -o {folder}"
 #   bash scripts/benchmark.sh gpu output/gpu  # a short run of everything on one GPU

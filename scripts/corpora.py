@@ -172,7 +172,7 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
     _download(own.archive, corpus, "metadata.csv", checksum)
     named = {} if corpus == Path("LJSpeech-1.1") else {"DATASET_PATH": corpus}
     launch.print_next("", named, "prepare_dataset")
-    launch.print_next("for the originals' vocoder", {}, "download_models", "waveglow")
+    launch.print_next("for the published vocoder", {}, "download_models", "waveglow")
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from common.registry import get_model
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
-# Utterances, or segments of a vocoder, in each update of the published runs, if it's the same in all of them.
+# Utterances (segments for a vocoder) in each update of the published runs, if all of them agree.
 GLOBAL_BATCHES = {"FastPitch": 256, "HiFi-GAN": 128, "Harmonic": 8}
 _OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # a LANGUAGE that isn't an eSpeak NG tag: en_US:en, C.UTF-8
 LIBRISPEECH_FOLDER = Path("LibriSpeech")
@@ -43,19 +43,19 @@ _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arg
 
 
 def setting(variables: str, default: Any, help: str, **known: Any) -> Any:
-    """A field that is an option of a script and a variable; ``variables`` are its name, then those of the originals."""
+    """Declare a script's option that is also a variable; ``variables`` are its name, then those in the originals."""
     name, *published = variables.split()
     return option(default, help, variable=name, published=tuple(published), **known)
 
 
 def count(variables: str, default: Any, help: str, **known: Any) -> Any:
-    """A setting that is one or several positive whole numbers."""
+    """Declare a setting of one or several positive whole numbers."""
     return setting(variables, default, help, **{"least": 1, "most": 9_999_999} | known)
 
 
 @dataclass(frozen=True)
 class GpuSettings:
-    """The GPUs of a script."""
+    """The GPUs that a script uses."""
 
     num_gpus: str = setting("NUM_GPUS", "auto", "GPUs of each machine; auto: all; 0: the CPU")
     cpu: bool = setting("CPU", False, "older name for NUM_GPUS=0")

@@ -82,7 +82,7 @@ exec_or_print() {
     echo
 }
 
-# run_python -m MODULE ARGUMENTS...: replaces this script with Python.
+# run_python -m MODULE ARGUMENTS...: replaces this script with a Python module.
 run_python() {
     answer_help "$@"
     use_python

@@ -26,7 +26,7 @@ SHIPPED = {
 
 @dataclass(frozen=True)
 class VoiceSettings(GpuSettings):
-    """The checkpoints of a voice, and what is spoken."""
+    """The checkpoints of a voice, and what to speak with it."""
 
     name: str | None = setting("NAME", None, "voice whose checkpoints to look for, in its folder in ./output")
     fastpitch: Path | None = setting("FASTPITCH", None, "checkpoint of the voice; empty: the newest")

@@ -47,7 +47,7 @@ class CorpusSettings(GpuSettings):
 
 @dataclass(frozen=True)
 class TrainSettings(CorpusSettings):
-    """Where and on what a model is trained."""
+    """Where a model is trained, and on which data."""
 
     nnodes: int = count("NNODES", 1, "machines")
     master_addr: str | None = setting("MASTER_ADDR", None, "host name of the first machine")
@@ -170,11 +170,11 @@ def list_path(own: CorpusSettings, columns: str, split: str) -> Path:
 
 
 def find_ljspeech() -> Path:
-    """Return LJSpeech's folder; that in ./data, as in the original HiFi-GAN, if only it exists."""
+    """Return LJSpeech's folder; if only the original HiFi-GAN's ./data has it, that one."""
     path, other = Path("LJSpeech-1.1"), Path("data/LJSpeech-1.1")
     if path.is_dir() or not other.is_dir():
         return path
-    launch.note(f"note: DATASET_PATH={other}, as there is no {path}")
+    launch.note(f"note: DATASET_PATH={other}, since {path} doesn't exist")
     return other
 
 
@@ -314,7 +314,7 @@ def finetune_vocoder(own: VocoderSettings, given: Given) -> None:
 
 @dataclass(frozen=True)
 class TeacherSettings(CorpusSettings):
-    """What generates the mels of a corpus."""
+    """The model that generates a corpus's mels."""
 
     fastpitch: Path | None = setting("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
     batch_size: int = count("BATCH_SIZE BS", 32, "utterances in a batch")

@@ -48,7 +48,7 @@ COMMANDS = {
 
 
 def speak(words: Sequence[str]) -> int | None:
-    """Speak the text in the first argument, or what the options of inference.py ask for."""
+    """Speak the text in the first argument, or whatever inference.py's options select."""
     import inference
 
     switches = list(itertools.takewhile(lambda word: word in ("--show", "--plain", "--quiet"), words))

@@ -1,4 +1,4 @@
-"""Process many utterances: in worker processes, or in batches on a device with a teacher."""
+"""Processes many utterances in worker processes, or in batches on a teacher's device."""
 
 import functools
 import math
