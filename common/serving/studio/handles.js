@@ -6,7 +6,7 @@ import { carrierOf, setUnitPitch, wordsOf } from "./units.js";
 
 const KIND = { pitch: "pitch", border: "border", pause: "pause", word: "word", phone: "phone" };
 
-// edits: {isLocked(), current() table, preview(table), commit(table, said), revert()}; onSelect(scope): it got the focus;
+// edits: {isLocked(), current() table, preview(table), commit(table, said), revert()}; onSelect(scope): gets the focus;
 // onPlay(from, until): frames.
 export class Handles {
   constructor(picture, edits, { onSelect, onPlay }) {

@@ -29,7 +29,7 @@ import { carrierOf, GRAINS, labelOf, setUnitPitch, unitsOf } from "./units.js";
 import { describe } from "./utterance.js";
 
 const percent = (factor) => `${Math.round(100 * factor)} %`;
-const LOGARITHM = { toSlider: Math.log2, ofSlider: (value) => 2 ** value }; // half and double are equally far from the middle
+const LOGARITHM = { toSlider: Math.log2, ofSlider: (value) => 2 ** value }; // half and double are equally far from 1
 
 // `apply` changes a table's measured value from `from` to `value`. Low, high and step are the slider's.
 export const SLIDERS = [

@@ -36,7 +36,7 @@ export const roomForWords = (utterance) =>
     return frames > 0 ? Math.max(most, (text.length * LETTER) / frames) : most;
   }, 0);
 
-// One utterance's part of the picture, made once for all of its versions. `grain` is the kind of unit that handles move.
+// One utterance's part of the picture, made once for all of its versions. Its handles move units of kind `grain`.
 export class UtteranceView {
   constructor(u, utterance, grain) {
     this.units = unitsOf(utterance, grain);
