@@ -29,21 +29,21 @@ from common.synthesis.options import (
 )
 
 _PURPOSES = {
-    "generator": ", to speak from text; without it the list's mel or wav column becomes sound",
-    "vocoder": "; without one: that in voices/, or Griffin-Lim",
+    "generator": ", to speak text; without it, the list's mel or wav column becomes sound",
+    "vocoder": "; default: the one in voices/, or Griffin-Lim",
 }
 
 
 def build_parser(models: Sequence[ModelSpec] | None = None, without: Collection[str] = ()) -> ArgumentParser:
-    """The options of speaking with ``models``, by default all, but for fields ``without``."""
+    """Return the parser for speaking with ``models``, by default all, minus the fields ``without``."""
     models = models_with(*_PURPOSES) if models is None else models
     recognizers = ", ".join(f"--{spec.option}" for spec in models_with("recognizer"))
     parser = ArgumentParser(
         description="Speak a text, or a list of phrases",
         prog="inference.py",
-        epilog="Exit status: 0 spoken, even if the voice did not end some phrases, which are cut; 1 bad input, or "
+        epilog="Exit status: 0 spoken, even if some phrases were cut since the voice didn't end them; 1 bad input, or "
         "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run. "
-        f"Speech to text has options of its own: {recognizers} CHECKPOINT --help.",
+        f"For speech to text, see {recognizers} CHECKPOINT --help.",
     )
     add_options(parser, CommandOptions, without=without)
     add_checkpoint_options(parser, _PURPOSES)
@@ -54,7 +54,7 @@ def build_parser(models: Sequence[ModelSpec] | None = None, without: Collection[
 
 
 def speak(argv: Sequence[str] | None) -> int:
-    """Open the checkpoints, read the options of exactly their models, and speak; returns the exit status."""
+    """Open the checkpoints, read their models' options only, and speak; returns the exit status."""
     named = named_models(argv, *_PURPOSES)
     args = parse_options(argv, build_parser(named), named)
     options: CommandOptions = read_options(args, CommandOptions)
@@ -75,26 +75,26 @@ def speak(argv: Sequence[str] | None) -> int:
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)
         if "generator" in opened or not is_copied:
             shipped_sound = not options.no_audio and read_options(args, VoiceOptions).takes_shipped_vocoder
-            advice = ", or a list for copies of recordings: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
+            advice = ", or make a list of recordings to copy: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
             opened = with_shipped(opened, with_vocoder=shipped_sound, advice=advice)
         return command.speak(options, parse_voice(argv, build_parser, opened), opened, phrases)
 
 
 def named_recognizer(argv: Sequence[str] | None) -> ModelSpec | None:
-    """The recognizer whose checkpoint a command line names, if it names one."""
+    """Return the recognizer whose checkpoint a command line names; None if it names none."""
     given = names_given(argv)
     return next((spec for spec in models_with("recognizer") if given & {f"--{spec.option}", "--ckpt"}), None)
 
 
 def build_recognition_parser(spec: ModelSpec | None = None) -> ArgumentParser:
-    """The options of transcribing with a model, by default the first, its own among them."""
+    """Return the parser for transcribing with a model, by default the first, including the model's own options."""
     spec = spec or models_with("recognizer")[0]
     parser = ArgumentParser(
-        description="Transcribe recordings; where their transcripts are known, count the errors too",
+        description="Transcribe recordings, and count errors if their transcripts are known",
         prog=f"inference.py --{spec.option}",
         epilog="Exit status: 0 transcribed; 1 bad input; 2 wrong options.",
     )
-    text = f"of {spec.name}"
+    text = f"checkpoint of {spec.name}"
     parser.add_argument(f"--{spec.option}", "--ckpt", type=Path, required=True, metavar="CHECKPOINT", help=text)
     add_options(parser, TranscribingOptions)
     add_options(parser.add_argument_group(spec.name), spec.arg_parser.InferenceOptions)
@@ -118,7 +118,7 @@ def transcribe(argv: Sequence[str] | None, spec: ModelSpec) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Speak, or transcribe; every mistake in options and lists shows before the first phrase is synthesized."""
+    """Speak or transcribe; mistakes in options and lists are reported before the first phrase is synthesized."""
     recognizer = named_recognizer(argv)
     return speak(argv) if recognizer is None else transcribe(argv, recognizer)
 

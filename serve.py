@@ -1,4 +1,4 @@
-"""Serves a voice, and a recognizer, over HTTP, in the form of OpenAI's clients, with the studio at /."""
+"""Serves a voice, and optionally a recognizer, over HTTP with OpenAI's API, and the studio at /."""
 
 import sys
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from common.serving.options import KEY_VARIABLE, ServerOptions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until a signal asks to stop; every mistake in options and checkpoints shows before the first request."""
+    """Serve until a signal asks to stop; mistakes in options and checkpoints are reported before the first request."""
     options: ServerOptions = read_options(parse_args(argv), ServerOptions)
     key = options.api_key()
     from common.serving.app import Service
@@ -24,10 +24,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     start_logging(options.log_format)
     address = options.wyoming
-    with ExitStack() as stack:  # before the models are loaded, which may take long
+    with ExitStack() as stack:  # before the models are loaded, which can take long
         bound, wyoming = stack.enter_context(bind(options.host, options.port)), None
         if key is None and not is_loopback(bound):
-            who = f"everybody who reaches {options.host} can use this server"
+            who = f"anyone who can reach {options.host} can use this server"
             print(f"warning: {who}; set {KEY_VARIABLE} to a key that clients must send", file=sys.stderr)
         if address is not None:
             if find_spec("wyoming") is None:
@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             named = f"--wyoming tcp://{address.host}:{address.port}"
             wyoming = stack.enter_context(bind(address.host, address.port, options=named))
             if not is_loopback(wyoming):
-                who = f"everybody who reaches {address.host} port {address.port} can use it"
-                print(f"warning: --wyoming: that protocol has no keys, so {who}", file=sys.stderr)
+                who = f"anyone who can reach {address.host} port {address.port} can use it"
+                print(f"warning: --wyoming: the protocol has no keys, so {who}", file=sys.stderr)
         sites = Sites(options.allow_origin, host=options.host)
         service = Service(load_models(argv), limits=options.limits, api_key=key, sites=sites, wyoming=wyoming)
         service.warm_up()

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Another name of scripts/train_benchmark.sh.
+# Another name for scripts/train_benchmark.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/train_benchmark.sh" "$@"

@@ -29,8 +29,8 @@ class InferenceSettings(VoiceSettings):
     output_dir: Path = setting("OUTPUT_DIR", Path("output/benchmark_inference"), "folder for the logs")
     sizes: tuple[int, ...] = count(_SIZES, (1, 4, 8), "batch sizes")
     mixed: str = setting("AMP", "false", "mixed precision: true, false, or both")
-    durations: tuple[float, ...] = setting("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "s, of Jasper's recordings", above=0)
-    iterations: int = count("ITERATIONS NUM_STEPS", 500, "batches of Jasper that are measured, about")
+    durations: tuple[float, ...] = setting("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "lengths for Jasper, in s", above=0)
+    iterations: int = count("ITERATIONS NUM_STEPS", 500, "approximate number of Jasper batches to measure")
     dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech")
     manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe; empty: dev-clean")
 
@@ -79,7 +79,7 @@ class BenchmarkSettings(TrainSettings):
     num_gpus: str = setting(
         "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ",
         "auto",
-        "GPUs, one number a run; auto: all there are, of Jasper 1, 4 and 8; 0: the CPU",
+        "GPUs, one number per run; auto: all, for Jasper 1, 4 and 8; 0: the CPU",
     )
     sizes: tuple[int, ...] = count(_SIZES, (16,), "batch sizes", names=("-bs", "--batch-size"))
     bs: int | None = None
@@ -110,9 +110,9 @@ def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
         manifest = launch.librispeech_manifest(corpus, "train-clean-100")
         launch.require(manifest, "no such manifest; see scripts/preprocess_librispeech.sh")
         own = replace(own, train_manifests=(manifest,))
-    never = own.epochs + 1  # so that nothing but training takes time
+    never = own.epochs + 1  # so that only training takes time
     chosen = options(epochs_per_checkpoint=never, validation_interval=never, samples_interval=never, epochs=own.epochs)
-    given = replace(given, environ={})  # in which BATCH_SIZE is the size of an update
+    given = replace(given, environ={})  # where BATCH_SIZE is the size of an update
     logs = []
     for size, gpus, mixed in itertools.product(own.sizes, numbers, _mixed(own.mixed)):
         accumulation = own.accumulation or max(1, launch.GLOBAL_BATCHES.get(own.model, 1) // (size * max(gpus, 1)))

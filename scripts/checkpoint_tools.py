@@ -36,7 +36,7 @@ def voices_parser() -> ArgumentParser:
 
 
 def voices(argv: Sequence[str]) -> int:
-    """Print a line for each voice, and for the last one of each training; return 1 if there is none."""
+    """Print a line for each voice, only the last checkpoint of each training; return 1 if there is none."""
     folders = voices_parser().parse_args(argv).folders
     from common.checkpoints.checkpoint import saved_checkpoints
     from common.checkpoints.loading import read_model
@@ -81,7 +81,7 @@ def inspect(argv: Sequence[str]) -> None:
 
 def convert_parser() -> ArgumentParser:
     """Return the parser of convert."""
-    about = "Write a checkpoint of another implementation in this one's format."
+    about = "Convert a checkpoint of another implementation to this toolkit's format."
     parser = ArgumentParser(prog="convert_checkpoint.sh", description=about)
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
@@ -90,7 +90,7 @@ def convert_parser() -> ArgumentParser:
 
 
 def convert(argv: Sequence[str]) -> None:
-    """Write a checkpoint of another implementation in our format."""
+    """Convert a checkpoint of another implementation to our format."""
     args = convert_parser().parse_args(argv)
     from common.checkpoints.checkpoint import save_checkpoint
     from common.checkpoints.conversion import convert_checkpoint
@@ -99,18 +99,18 @@ def convert(argv: Sequence[str]) -> None:
     save_checkpoint(check_new(args.target), checkpoint)
     print(f"recognized {args.source}: {checkpoint.layout}")
     if checkpoint.assumed:
-        print(f"note: not recorded of its mels, and taken to be as published: {', '.join(checkpoint.assumed)}")
+        print(f"note: not recorded for its mels, and assumed to be as published: {', '.join(checkpoint.assumed)}")
     print(f"wrote {args.target}: {checkpoint.model}, {', '.join(checkpoint.networks)}")
 
 
 def strip_parser() -> ArgumentParser:
     """Return the parser of strip."""
-    text = "Write what speaking or transcribing needs of a checkpoint alone."
+    text = "Reduce a checkpoint to what speaking or transcribing needs."
     parser = ArgumentParser(prog="strip_checkpoint.sh", description=text)
     parser.add_argument("source", type=Path, help="checkpoint, ours or published")
     text = "file to write, which must not exist yet (default: SOURCE's name with _inference in place of _checkpoint)"
     parser.add_argument("target", type=Path, nargs="?", help=text)
-    text = "of matrices and kernels; they are computed with in float32, or as --amp says"
+    text = "type of matrices and kernels; computing is in float32, or as --amp says"
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help=text)
     return parser
 
@@ -148,13 +148,13 @@ def calibration_mels(options: Namespace, opened: "LoadedCheckpoint") -> list["Te
 def check_new(path: Path) -> Path:
     """Return the path of a file to write; raise OptionError if it exists."""
     if path.exists():
-        raise OptionError(f"{path}: exists already; name another file, or remove it")
+        raise OptionError(f"{path}: already exists; name another file, or remove it")
     return path
 
 
 @contextmanager
 def new_files(paths: Iterable[Path]) -> Iterator[None]:
-    """Remove these files if the block fails; raise OptionError if one exists before."""
+    """Remove these files if the block fails; raise OptionError if one already exists."""
     for path in paths:
         check_output_file(check_new(path))
     try:
@@ -192,18 +192,18 @@ def export_parser() -> ArgumentParser:
     parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
-    text = "of the file; piper: a FastPitch with its vocoder, for piper-tts, sherpa-onnx and what uses them"
+    text = "format of the file; piper: a FastPitch with its vocoder, for piper-tts, sherpa-onnx and others"
     add("--format", choices=(*SUFFIXES, PIPER), default="onnx", help=text)
-    add("--vocoder", type=Path, metavar="FILE", help="checkpoint of the vocoder that --format piper writes too")
+    add("--vocoder", type=Path, metavar="FILE", help="checkpoint of the vocoder to include with --format piper")
     text = "file to write, which must not exist yet (default: CKPT with the format's suffix); a part's name is added"
     add("-o", "--output", type=Path, metavar="FILE", help=text)
     text = "compute in 8-bit integers: smaller and faster, and no longer equal to PyTorch; the mel distance is printed"
     add("--quantize", choices=("int8",), help=text)
-    text = "list of mels or recordings, as inference.py speaks them, that show --quantize a vocoder's values"
+    text = "list of mels or recordings for inference.py, to calibrate --quantize for a vocoder"
     add("--calibration", type=Path, metavar="LIST", help=text)
     add("--dataset-path", type=Path, default=Path(), help="folder that the list's mel or wav starts from")
-    text = f"largest difference from PyTorch (default: {TOLERANCE:g}, of outputs whose values exceed 1 a share of the "
-    text += f"largest; with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels; of piper "
+    text = f"largest difference from PyTorch (default: {TOLERANCE:g}, relative to the largest value if it exceeds 1; "
+    text += f"with --quantize {MEL_TOLERANCE:g}, the mean absolute difference of mels; for piper "
     text += f"{SOUND_TOLERANCE:g} of full scale)"
     add("--tolerance", type=float, help=text)
     return parser
@@ -226,7 +226,7 @@ def export(argv: Sequence[str]) -> None:
     quantizable = options.format == "onnx" and all(part.quantization for part in exports.parts)
     if not scriptable or (options.quantize and not quantizable):
         quantized = f" --quantize {options.quantize}" if options.quantize else ""
-        raise OptionError(f"--format {options.format}{quantized}: {opened.spec.name} cannot be exported so")
+        raise OptionError(f"--format {options.format}{quantized}: {opened.spec.name} can't be exported this way")
     calibrated = options.quantize and any(part.quantization and part.quantization.calibrated for part in exports.parts)
     mels = calibration_mels(options, opened) if calibrated else []
     stripped = strip_checkpoint(opened.checkpoint)

@@ -17,7 +17,7 @@ from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings,
 from scripts.speaking import downloaded
 from scripts.training import CorpusSettings, find_ljspeech, list_path
 
-_LITTLE_SPEECH = 1800  # s; below, fine-tuning a voice gives better results than training from scratch
+_LITTLE_SPEECH = 1800  # s; with less, fine-tuning a voice gives better results than training from scratch
 # Name -> address and SHA-256 of an archive.
 _ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("corpora.tsv")))
 _ARCHIVES = {name: (address, checksum) for name, address, checksum in _ROWS}
@@ -34,9 +34,9 @@ class PrepareSettings(CorpusSettings):
         "true: features of FastPitch; mels: mel-spectrograms; false: lists; auto: the first that can be made",
         choices=("auto", "mels", "true", "false"),
     )
-    language: str = setting("LANGUAGE", "en-us", "of the texts, a tag of eSpeak NG, for the command that trains next")
+    language: str = setting("LANGUAGE", "en-us", "eSpeak NG's tag of the texts' language, for the next command")
     tacotron2_checkpoint: Path | None = setting(
-        "TACOTRON2_CHECKPOINT TACO_CH", None, "makes durations; empty: downloaded"
+        "TACOTRON2_CHECKPOINT TACO_CH", None, "makes durations; empty: a downloaded one"
     )
     audio_config: Path | None = setting("AUDIO_CONFIG", None, "mel settings; empty: audio.json in DATASET_PATH")
 
@@ -49,13 +49,13 @@ def prepare_dataset(own: PrepareSettings, given: Given) -> None:
     texts, recordings = (list_path(own, columns, "train") for columns in ("audio_text", "audio"))
     is_read = (corpus / "metadata.csv").is_file() or launch.dry_run()
     if not is_read and not texts.is_file() and features in ("auto", "false"):
-        other = f"for a vocoder; transcripts of other forms: {import_command(corpus)}"
-        launch.note(f"note: {corpus} has no metadata.csv: lists of recordings alone are made, {other}")
+        other = f"for a vocoder; for transcripts in other formats: {import_command(corpus)}"
+        launch.note(f"note: {corpus} has no metadata.csv, so only lists of recordings are made, {other}")
         features = "false"
     if features in ("auto", "true"):
         own, chosen = _choose_durations(own, corpus)
         features = "true" if chosen else "mels"
-    if is_read or not texts.is_file():  # existing lists of texts without a metadata.csv are the user's
+    if is_read or not texts.is_file():  # without a metadata.csv, existing lists of texts are the user's
         lists = options(dataset_path=corpus, output=own.filelists, name=own.name)
         launch.run_or_print([*launch.program("scripts.datasets.make_filelists"), *lists, *given.passed])
     if not (settings := own.audio_config or corpus / SETTINGS).is_file():
@@ -98,7 +98,7 @@ def _choose_durations(own: PrepareSettings, corpus: Path) -> tuple[PrepareSettin
         # Tacotron 2 reads English letters.
         tacotron2 = next(iter(downloaded("Tacotron2")), None) if own.language == "en-us" else None
         if tacotron2:
-            launch.note(f"note: durations from {tacotron2}, symbols that it lacks dropped; FEATURES=false takes none")
+            launch.note(f"note: durations from {tacotron2}, dropping symbols that it lacks; FEATURES=false uses none")
         elif not stored:
             missing = f"no durations: put TextGrids into {corpus}/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
             if own.features == "true":
@@ -172,7 +172,7 @@ def download_dataset(own: ArchiveSettings, given: Given) -> None:
     _download(own.archive, corpus, "metadata.csv", checksum)
     named = {} if corpus == Path("LJSpeech-1.1") else {"DATASET_PATH": corpus}
     launch.print_next("", named, "prepare_dataset")
-    launch.print_next("for a vocoder, as the originals have it", {}, "download_models", "waveglow")
+    launch.print_next("for the published vocoder", {}, "download_models", "waveglow")
 
 
 @dataclass(frozen=True)
@@ -180,11 +180,11 @@ class LibriSpeechSettings:
     """Subsets of LibriSpeech, and how they are prepared."""
 
     dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech")
-    subsets: tuple[str, ...] = setting("SUBSETS", (), "of LibriSpeech; empty: all", choices=LIBRISPEECH)
+    subsets: tuple[str, ...] = setting("SUBSETS", (), "subsets of LibriSpeech; empty: all", choices=LIBRISPEECH)
     source: str = setting("LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of archives")
-    verify: bool = setting("VERIFY", True, "false: checksums do not matter")
-    speeds: tuple[float, ...] = setting("SPEEDS", (), "of copies of the training subsets", above=0)
-    n_workers: int | None = count("N_WORKERS", None, "processes, by default one for each core")
+    verify: bool = setting("VERIFY", True, "false: ignore checksums")
+    speeds: tuple[float, ...] = setting("SPEEDS", (), "speeds of copies of the training subsets", above=0)
+    n_workers: int | None = count("N_WORKERS", None, "processes; default: one per core")
     model: str = ""
 
 

@@ -1,7 +1,7 @@
 """Puts trained models into ``pretrained_models/<model>/``, or a corpus into a folder, from a URL or a path.
 
-A source is a checkpoint, an archive (zip or tar) or a folder. Models are opened to verify them, as the published ones
-have no checksums.
+A source is a checkpoint, an archive (zip or tar) or a folder. Models are verified by opening them, since the published
+ones have no checksums.
 """
 
 import http.client
@@ -59,7 +59,7 @@ def fetch(url: str, target: Path) -> None:
             with target.open("ab" if done else "wb") as file, progress(desc=target.name, unit="MiB") as bar:
                 bar.total = -(-(size - done) // BLOCK) or None
                 while block := response.read(BLOCK):
-                    with writing(target, "; make room and run again to resume"):
+                    with writing(target, "; free some space and run again to resume"):
                         file.write(block)
                         file.flush()
                     bar.update()
@@ -78,7 +78,7 @@ def fetch(url: str, target: Path) -> None:
 def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) -> None:
     """Copy a file, or the contents of a folder or an archive, from a URL or path into ``folder``.
 
-    What has arrived is kept in ``parts`` until all has.
+    A partial download is kept in ``parts`` until it's complete.
 
     Raises:
         InputError: it cannot be read or unpacked, or its checksum is not ``sha256`` (hexadecimal).
@@ -110,7 +110,7 @@ def bring(source: str, folder: Path, *, parts: Path, sha256: str | None = None) 
 
 @contextmanager
 def brought(sources: Sequence[str], target: Path, *, sha256: str | None) -> Iterator[Path]:
-    """Yield a temporary folder next to ``target`` with the contents of the sources; raises as `bring`."""
+    """Yield a temporary folder next to ``target`` with the contents of the sources; raises the errors of `bring`."""
     make_folder(target.parent)
     parts = target.with_name(f".{target.name}.download")  # kept for resuming
     with writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
@@ -123,7 +123,7 @@ def brought(sources: Sequence[str], target: Path, *, sha256: str | None) -> Iter
 def bring_member(source: str, output: Path, *, member: str, sha256: str | None = None) -> None:
     """Extract the folder ``member`` of an archive, or the folder that contains the file ``member``, as ``output``.
 
-    Raises InputError if there isn't exactly one such member, and as `bring`.
+    Raises InputError if there isn't exactly one such member, and the errors of `bring`.
     """
     with brought([source], output, sha256=sha256) as fresh:
         found = [*fresh.glob(member), *fresh.glob(f"*/{member}")]
@@ -135,14 +135,14 @@ def bring_member(source: str, output: Path, *, member: str, sha256: str | None =
 def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str | None) -> None:
     """Put a model, by default the published one, into its folder below ``output`` unless it's already there.
 
-    Raises CheckpointError if none of the files is a checkpoint of the model, and as `bring`.
+    Raises CheckpointError if none of the files is a checkpoint of the model, and the errors of `bring`.
     """
     from common.checkpoints.reading import load_checkpoint  # --help needs no PyTorch
 
     model, address, file = PUBLISHED[name]
     folder = output / get_model(model).option  # where the scripts look
     if not sources and any(folder.rglob(file or "*.pt")):
-        print(f"{folder} has it already")
+        print(f"{folder} already has it")
         return
     with brought(sources or [address], folder, sha256=sha256) as fresh:
         problems = []
@@ -173,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     add("--member", help="of a corpus: folder in the archive to take as --output, or a file in that folder")
     args = parser.parse_args(argv)
     if (args.source or args.sha256) and len(args.models) > 1:
-        raise OptionError("--source and --sha256 are of one model; name the others in calls of their own")
+        raise OptionError("--source and --sha256 are for one model; download each model separately")
     for name in args.models:
         if name == "corpus":
             bring_member(args.source[0], args.output, member=args.member, sha256=args.sha256)

@@ -33,7 +33,7 @@ def build_parser(
     text = f"text-to-mel checkpoint: {generators}; without it the vocoder copies the list's recordings"
     parser.add_argument("generator", type=Path, nargs="?", help=text)
     parser.add_argument("vocoder", nargs=nargs, help=f"{GRIFFIN_LIM}, or a mel-to-sound checkpoint: {vocoders}")
-    text = "phrases, as inference.py reads them; a column wav names a recording of each"
+    text = "phrases, as for inference.py; a column wav names the recording of each"
     parser.add_argument("list", type=Path, nargs=nargs, help=text)
     add_options(parser, EvaluationOptions)
     for spec in models_with("recognizer"):

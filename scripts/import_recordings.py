@@ -14,8 +14,8 @@ def build_parser() -> ArgumentParser:
     """Return the parser: two folders and the options."""
     parser = ArgumentParser(
         prog="import_recordings.sh",
-        description="Make a corpus of recordings and transcripts as they are: any sound format, many layouts",
-        epilog="Exit status: 0 some clips are made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
+        description="Make a corpus from recordings in any sound format, with transcripts in many layouts",
+        epilog="Exit status: 0 some clips were made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
     )
     about = "folder of recordings and transcripts; nothing in it is changed"
     parser.add_argument("source", type=Path, help=about)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a corpus that every script takes of recordings in any sound format, with transcripts in many layouts.
+# Makes a corpus for the other scripts from recordings in any sound format, with transcripts in many layouts.
 #   bash scripts/import_recordings.sh recordings my_voice
-# Nothing in recordings is changed; run again, it adds what is new. my_voice/import.tsv says what was done and left out.
+# The recordings aren't changed. Run it again to add new ones; my_voice/import.tsv lists what was imported and skipped.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run_python -m speech_toolkit import "$@"

@@ -34,33 +34,33 @@ from common.registry import get_model
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Harmonic", "Jasper")
-# Utterances, or segments of a vocoder, in each update of the published runs, if it's the same in all of them.
+# Utterances (segments for a vocoder) in each update of the published runs, if all of them agree.
 GLOBAL_BATCHES = {"FastPitch": 256, "HiFi-GAN": 128, "Harmonic": 8}
-_OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # a LANGUAGE that is no eSpeak NG tag: en_US:en, C.UTF-8
+_OF_GETTEXT = re.compile(".*[_:.@].*|C|POSIX")  # a LANGUAGE that isn't an eSpeak NG tag: en_US:en, C.UTF-8
 LIBRISPEECH_FOLDER = Path("LibriSpeech")
 DATASET_PATH = "DATASET_PATH DATASET_DIR DATA_DIR"
 _POSITIONS = ("DATASET_PATH", "MODEL_CONFIG", "OUTPUT_DIR", "CHECKPOINT")  # arguments of Jasper's original scripts
 
 
 def setting(variables: str, default: Any, help: str, **known: Any) -> Any:
-    """A field that is an option of a script and a variable; ``variables`` are its name, then those of the originals."""
+    """Declare a script's option that is also a variable; ``variables`` are its name, then those in the originals."""
     name, *published = variables.split()
     return option(default, help, variable=name, published=tuple(published), **known)
 
 
 def count(variables: str, default: Any, help: str, **known: Any) -> Any:
-    """A setting that is one or several positive whole numbers."""
+    """Declare a setting of one or several positive whole numbers."""
     return setting(variables, default, help, **{"least": 1, "most": 9_999_999} | known)
 
 
 @dataclass(frozen=True)
 class GpuSettings:
-    """The GPUs of a script."""
+    """The GPUs that a script uses."""
 
-    num_gpus: str = setting("NUM_GPUS", "auto", "GPUs of each machine; auto: all there are; 0: the CPU")
-    cpu: bool = setting("CPU", False, "older name of NUM_GPUS=0")
-    cuda: bool | None = setting("CUDA", None, "older name of NUM_GPUS=1; false: of NUM_GPUS=0")
-    model: str = ""  # of several that a script knows
+    num_gpus: str = setting("NUM_GPUS", "auto", "GPUs of each machine; auto: all; 0: the CPU")
+    cpu: bool = setting("CPU", False, "older name for NUM_GPUS=0")
+    cuda: bool | None = setting("CUDA", None, "older name for NUM_GPUS=1; false: for NUM_GPUS=0")
+    model: str = ""  # one of those that a script supports
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Script:
         for name, scripts, reason in removed_variables():
             value = environ.pop(name, "") if {self.name, f"{self.name}/{model}", "all"} & {*scripts.split()} else ""
             if value.lower() not in ("", "0", "false", "no", "off"):
-                raise OptionError(f"{name}={shown(value)[1:-1]}: of the original script; {reason}")
+                raise OptionError(f"{name}={shown(value)[1:-1]}: a variable of the original script; {reason}")
         defaults = self.default_variables(model)
         while words and re.match("[A-Z_0-9]+=", words[0]):
             name, _, defaults[name] = words.pop(0).partition("=")
@@ -168,7 +168,7 @@ class Script:
         layout = argparse.RawDescriptionHelpFormatter
         parser = ArgumentParser(prog=f"{self.name}.sh", epilog="\n".join(lines.values()), formatter_class=layout)
         if self.models:
-            parser.add_argument("-m", "--model", choices=self.models, help="what to work with; MODEL too")
+            parser.add_argument("-m", "--model", choices=self.models, help="model, also set by MODEL")
         add_options(parser, self.own)
         return parser
 
@@ -210,7 +210,7 @@ def number_of_gpus(own: GpuSettings, most: int = sys.maxsize) -> int:
     if not own.num_gpus.isdecimal():
         raise OptionError(f"NUM_GPUS={shown(own.num_gpus)[1:-1]}: expected auto or a whole number")
     if int(own.num_gpus) > most:
-        raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; one process does this")
+        raise OptionError(f"NUM_GPUS={own.num_gpus}: expected auto, 0 or {most}; this runs in one process")
     return int(own.num_gpus)
 
 

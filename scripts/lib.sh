@@ -1,23 +1,23 @@
-# What the scripts share: they stop at the first error, work in the caller's folder, and have these functions.
+# Shared by the scripts: they stop at the first error, work in the caller's folder, and have these functions.
 #   source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && run train "$@"
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV="$ROOT/.venv"
 export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}" # idle threads sleep soon, so that other programs slow them down less
-if [ -z "${HOME:-}" ] || ! [ -w "$HOME" ]; then # where libraries keep their caches otherwise
+export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}" # idle threads sleep soon, so other programs slow them down less
+if [ -z "${HOME:-}" ] || ! [ -w "$HOME" ]; then # where libraries would keep their caches
     cache=$(mktemp -d)
     export XDG_CACHE_HOME="$cache" MPLCONFIGDIR="$cache" NUMBA_CACHE_DIR="$cache"
 fi
 
-# fail STATUS MESSAGE: ends with one line; status 2 is for wrong arguments and variables.
+# fail STATUS MESSAGE: exits with a one-line error; status 2 is for wrong arguments and variables.
 fail() {
     local message="${*:2}"
     echo "error: ${message//[[:cntrl:]]/?}" >&2
     exit "$1"
 }
 
-# The scripts test for 0 or 1, and pass that on to the scripts that they start.
+# The scripts test for 0 or 1, which they also pass on to the scripts that they start.
 case "${DRY_RUN:-}" in
     1 | [Tt]rue | TRUE | [Yy]es | YES | [Oo]n | ON) export DRY_RUN=1 ;;
     "" | 0 | [Ff]alse | FALSE | [Nn]o | NO | [Oo]ff | OFF) export DRY_RUN=0 ;;
@@ -34,7 +34,7 @@ is_supported_python() {
 use_python() {
     if [ -n "${PYTHON:-}" ]; then
         [ "$DRY_RUN" = 1 ] || command -v "$PYTHON" >/dev/null ||
-            fail 2 "PYTHON=$PYTHON: no such program; name a Python that has requirements.txt, or leave PYTHON out to use .venv"
+            fail 2 "PYTHON=$PYTHON: no such program; name a Python that has requirements.txt, or unset it to use .venv"
     elif [[ "${USE_SYSTEM_PYTHON:-0}" =~ ^(1|true|yes|on)$ ]]; then
         PYTHON=python3
     else
@@ -45,7 +45,7 @@ use_python() {
 }
 
 # update_venv [dev]: makes .venv if it is missing, and installs the requirements if they changed. A .venv without a stamp
-# was made by someone else; it is used as it is.
+# was made by another tool, and is used as is.
 update_venv() {
     [ -n "${1:-}" ] || ! [ -e "$VENV/stamp-dev" ] || set -- dev # which includes the others
     local stamp="$VENV/stamp-${1:-base}" python wanted
@@ -75,22 +75,22 @@ update_venv() {
     fi
 }
 
-# Runs a command in this script's place, so that a signal to the script reaches it, or with DRY_RUN=1 prints it.
+# Replaces this script with a command, so that signals reach it; with DRY_RUN=1, prints the command.
 exec_or_print() {
     [ "$DRY_RUN" = 1 ] || exec "$@"
     printf '%q ' "$@"
     echo
 }
 
-# run_python -m MODULE ARGUMENTS...: runs it in this script's place.
+# run_python -m MODULE ARGUMENTS...: replaces this script with a Python module.
 run_python() {
     answer_help "$@"
     use_python
     exec_or_print "$PYTHON" "$@"
 }
 
-# run NAME ARGUMENTS...: runs a script of Python in this script's place; it reads the variables, and prints its commands
-# itself in a dry run.
+# run NAME ARGUMENTS...: replaces this script with one in Python, which reads the variables, and in a dry run prints its
+# commands itself.
 run() {
     answer_help -m speech_toolkit --variables "$@"
     DRY_RUN=0 use_python
@@ -98,7 +98,7 @@ run() {
 }
 
 # answer_help [-m MODULE] ARGUMENTS...: for --help, prints the comment at the top of the started script, then the options
-# and variables that the module lists. Nothing is installed for that.
+# and variables that the module lists. This installs nothing.
 answer_help() {
     local help=0 argument
     for argument in "$@"; do [[ "$argument" != -h && "$argument" != --help ]] || help=1; done

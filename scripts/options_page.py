@@ -1,7 +1,7 @@
 """Writes the tables of docs/OPTIONS.md and docs/MIGRATING.md from the declared options.
 
-``<!-- made: WHAT COMMAND -->`` and ``<!-- end -->`` stand around a table: ``WHAT`` is a name of `PARTS`, and a command
-is a key of `PARSERS`. All else on the pages is written by hand.
+``<!-- made: WHAT COMMAND -->`` and ``<!-- end -->`` enclose a table. ``WHAT`` is a key of `PARTS`, and a command
+is a key of `PARSERS`. Everything else on the pages is written by hand.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from scripts.launch import ROOT, load_scripts, removed_variables
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
 UNTITLED = ("options", "positional arguments")  # argparse's own titles of groups
 _MADE = re.compile(r"(<!-- made: (\w+)(?: ([^\n]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
-PARSERS = {  # what the pages call a command -> module and function of its parser
+PARSERS = {  # a command's name on the pages -> module and function of its parser
     "train.py": ("train", "build_parser"),
     "inference.py": ("inference", "build_parser"),
     "inference.py --jasper": ("inference", "build_recognition_parser"),

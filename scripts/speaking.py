@@ -26,9 +26,9 @@ SHIPPED = {
 
 @dataclass(frozen=True)
 class VoiceSettings(GpuSettings):
-    """The checkpoints of a voice, and what is spoken."""
+    """The checkpoints of a voice, and what to speak with it."""
 
-    name: str | None = setting("NAME", None, "of a voice: its folder in ./output, where its checkpoints are looked for")
+    name: str | None = setting("NAME", None, "voice whose checkpoints to look for, in its folder in ./output")
     fastpitch: Path | None = setting("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
     tacotron2: Path | None = setting("TACOTRON2", None, "checkpoint of a voice, instead of FASTPITCH")
     hifigan: str | None = setting("HIFIGAN", None, "checkpoint of the vocoder; empty: one that fits, or the newest")
@@ -107,7 +107,7 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -
     if own.voice and not decided:
         for model, name in VOCODERS.items():
             for path in [*_newest_first(folder.glob(f"{model}_checkpoint_*.pt")), *downloaded(model)]:
-                launch.note(f"note: {path} makes the sound; HIFIGAN, WAVEGLOW or HARMONIC names another vocoder")
+                launch.note(f"note: using the vocoder {path}; set HIFIGAN, WAVEGLOW or HARMONIC to use another")
                 return replace(own, **{name: str(path)})
     return own  # if there is none, the command uses the shipped one if it fits, else Griffin-Lim, and says so
 
@@ -118,7 +118,7 @@ class ExampleSettings(VoiceSettings):
 
     phrases: Path = setting("PHRASES FILELIST", launch.shipped("phrases/devset10.tsv"), "list to speak")
     output_dir: Path | None = setting("OUTPUT_DIR", None, "folder for the results; empty: one in ./output")
-    dataset_path: Path | None = setting(DATASET_PATH, None, "folder that lists are relative to; of Jasper LibriSpeech")
+    dataset_path: Path | None = setting(DATASET_PATH, None, "base folder of the lists; for Jasper, LibriSpeech's")
     dataset: str = setting("DATASET", "test-other", "subset of LibriSpeech")
     manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe, instead of DATASET")
 
@@ -148,7 +148,7 @@ class EvaluateSettings(GpuSettings):
     """How a voice is evaluated."""
 
     output_dir: Path = setting("OUTPUT_DIR", Path("output/evaluation"), "folder for the results")
-    jasper: Path | None = setting("JASPER CHECKPOINT", None, "recognizer of the words, instead of Whisper")
+    jasper: Path | None = setting("JASPER CHECKPOINT", None, "recognizer for error rates, instead of Whisper")
 
 
 @Script(EvaluateSettings, lambda model: [EvaluationOptions, ComputingOptions, EmaOptions])
@@ -162,7 +162,7 @@ def evaluate_voice(own: EvaluateSettings, given: Given) -> None:
 class TranscribeSettings(EvaluateSettings):
     """What is transcribed to compute error rates."""
 
-    dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech, or that lists start from")
+    dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech, or the lists' base folder")
     datasets: tuple[str, ...] = setting(
         "DATASETS DATASET", ("dev-clean", "dev-other", "test-clean", "test-other"), "subsets of LibriSpeech"
     )
@@ -175,7 +175,7 @@ def evaluate_recognizer(own: TranscribeSettings, given: Given) -> None:
     corpus, jasper = own.dataset_path, own.jasper or find_newest("Jasper")
     manifests = own.manifests or [launch.librispeech_manifest(corpus, subset) for subset in own.datasets]
     if len({manifest.stem for manifest in manifests}) < len(manifests):
-        raise OptionError("MANIFESTS: transcripts of lists of one name would replace each other; rename one")
+        raise OptionError("MANIFESTS: lists with the same name would overwrite each other's transcripts; rename one")
     for manifest in manifests:
         launch.require(manifest, "no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's")
         print(manifest, flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks everything: the tests, then style, layers and types; arguments go to pytest.
-#   bash scripts/test.sh  # all of it (makes .venv at the first call)
+#   bash scripts/test.sh  # all of it (makes .venv on the first call)
 #   bash scripts/test.sh tests/test_text.py -x  # one file, stopping at the first failure
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && answer_help "$@"
 cd "$ROOT"
@@ -9,9 +9,9 @@ use_python dev
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 export PYTHONWARNINGS=error::FutureWarning # in the commands that the tests run, as in the tests themselves
 
-trap 'exit 130' INT # Ctrl-C ends pytest in good order, and then this script too
+trap 'exit 130' INT # Ctrl-C ends pytest cleanly, then this script
 
-# check NAME COMMAND...: runs a check and reports it; one that fails does not keep the next from running.
+# check NAME COMMAND...: runs a check and reports its result; the next one runs even if it fails.
 failed=0
 check() {
     local result=passed
@@ -20,7 +20,7 @@ check() {
     [ "$DRY_RUN" = 1 ] || echo "$1: $result"
 }
 
-# nproc would take OMP_NUM_THREADS for the number of cores.
+# nproc would return OMP_NUM_THREADS instead of the number of cores.
 workers=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 [ "$workers" -le 8 ] || workers=8 # each worker loads torch
 check tests "$PYTHON" -m pytest -n "$workers" --dist worksteal "$@"

@@ -33,7 +33,7 @@ class CorpusSettings(GpuSettings):
     """A corpus, and the lists that scripts/prepare_dataset.sh writes for it."""
 
     dataset_path: Path | None = setting(DATASET_PATH, None, "corpus; empty: the published one")
-    name: str = setting("NAME", "ljs", "of the voice, its lists and its folder in ./output; ljs: of LJSpeech-1.1")
+    name: str = setting("NAME", "ljs", "name of the voice, its lists and its folder in ./output; ljs: LJSpeech-1.1")
     filelists: Path = setting("FILELISTS", Path("filelists"), "folder of the lists")
     output_dir: Path | None = setting("OUTPUT_DIR", None, "folder for the results; empty: output/NAME, else ./output")
     train_filelist: Path | None = setting("TRAIN_FILELIST DATASET_FILELIST", None, "training list, instead of NAME's")
@@ -47,22 +47,22 @@ class CorpusSettings(GpuSettings):
 
 @dataclass(frozen=True)
 class TrainSettings(CorpusSettings):
-    """Where and on what a model is trained."""
+    """Where a model is trained, and on which data."""
 
     nnodes: int = count("NNODES", 1, "machines")
     master_addr: str | None = setting("MASTER_ADDR", None, "host name of the first machine")
-    port: int | None = count("PORT", None, "where the processes meet on the first machine", most=65535)
+    port: int | None = count("PORT", None, "port on the first machine for the processes to meet", most=65535)
     run_id: str | None = setting("RUN_ID", None, "name that several machines of a run share")
-    bs: int | None = count("BS BATCH_SIZE", None, "utterances of a micro-batch; BATCH_SIZE of Jasper: of an update")
+    bs: int | None = count("BS BATCH_SIZE", None, "utterances in a micro-batch; for Jasper, BATCH_SIZE: in an update")
     accumulation: int | None = count(
         "GRAD_ACCUMULATION GRAD_ACCUMULATION_STEPS", None, "micro-batches in an update, by default as published"
     )
     train_manifests: tuple[Path, ...] = setting("TRAIN_MANIFESTS TRAIN_MANIFEST", (), "Jasper's lists or folders")
-    val_manifest: tuple[Path, ...] = setting("VAL_MANIFEST VAL_MANIFESTS", (), "lists or folders that it validates on")
+    val_manifest: tuple[Path, ...] = setting("VAL_MANIFEST VAL_MANIFESTS", (), "lists or folders to validate Jasper on")
     learned: str = setting(
         "LEARNED_ALIGNMENT",
         "auto",
-        "true: FastPitch 1.1; false: 1.0, from a list of durations; auto: 1.0 where the list gives durations",
+        "true: FastPitch 1.1; false: 1.0, from a list of durations; auto: 1.0 if the list gives durations",
         choices=("auto", "true", "false"),
     )
 
@@ -92,7 +92,7 @@ def command(own: TrainSettings, given: Given, *defaults: str | Path) -> list[str
         # Casts, weight norm and kernel launches take as long for a few short segments as for many.
         bs = max(1, launch.GLOBAL_BATCHES[own.model] // (n_gpus * own.nnodes * accumulation))
     if own.num_gpus == "auto" and n_gpus == 0:
-        launch.note("no GPU: training on the CPU; where memory is short, lower BS and raise GRAD_ACCUMULATION as much")
+        launch.note("no GPU: training on the CPU; if memory is short, lower BS and raise GRAD_ACCUMULATION to match")
     chosen += _lists_of_librispeech(own, given) if own.model == "Jasper" else _lists(own, words)
     chosen += options(batch_size=bs, gradient_accumulation_steps=own.accumulation) + ["--cuda"] * min(n_gpus, 1)
     output = options(model=own.model, output=own.output_dir or own.trained)
@@ -149,7 +149,7 @@ def _lists(own: TrainSettings, words: list[str]) -> list[str | Path]:
         place = words.index("--g2p-language")
         del words[place : place + 2]
     if language := value_of(words, "--g2p-language"):
-        launch.note(f"LANGUAGE={language}: a voice of eSpeak NG's phones; INPUT_TYPE=char trains on letters")
+        launch.note(f"LANGUAGE={language}: training on eSpeak NG's phones; INPUT_TYPE=char trains on letters")
     elif value_of(words, "--input-type") == "phone":
         chosen += ["--symbol-set", "arpabet"]
     if columns == "mel_dur_pitch_text":
@@ -170,11 +170,11 @@ def list_path(own: CorpusSettings, columns: str, split: str) -> Path:
 
 
 def find_ljspeech() -> Path:
-    """Return LJSpeech's folder; that in ./data, as in the original HiFi-GAN, if only it exists."""
+    """Return LJSpeech's folder; if only the original HiFi-GAN's ./data has it, that one."""
     path, other = Path("LJSpeech-1.1"), Path("data/LJSpeech-1.1")
     if path.is_dir() or not other.is_dir():
         return path
-    launch.note(f"note: DATASET_PATH={other}, as there is no {path}")
+    launch.note(f"note: DATASET_PATH={other}, since {path} doesn't exist")
     return other
 
 
@@ -183,7 +183,7 @@ def _choose_version(own: TrainSettings, words: Sequence[str]) -> tuple[str, list
     path = own.train_filelist or list_path(own, "mel_dur_pitch_text", "train")
     learned, chosen = own.learned == "true", []
     if own.learned == "auto":
-        learned = own.train_filelist is None or "_dur_" not in path.name  # until the list exists, its name tells
+        learned = own.train_filelist is None or "_dur_" not in path.name  # until the list exists, its name decides
         if path.is_file():
             learned = re.match(r"(?:[^|]*\.pt\s*\|){3}", read_text(path)) is None
         if not learned:
@@ -210,7 +210,7 @@ def train(own: TrainSettings, given: Given) -> None:
 class FinetuneSettings(TrainSettings):
     """How a voice is fine-tuned."""
 
-    speaker: str | None = setting("SPEAKER", None, "the new voice's name; by default NAME, or that of the folder")
+    speaker: str | None = setting("SPEAKER", None, "the new voice's name; default: NAME, or the folder's name")
 
 
 @Script(
@@ -314,10 +314,10 @@ def finetune_vocoder(own: VocoderSettings, given: Given) -> None:
 
 @dataclass(frozen=True)
 class TeacherSettings(CorpusSettings):
-    """What generates the mels of a corpus."""
+    """The model that generates a corpus's mels."""
 
     fastpitch: Path | None = setting("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
-    batch_size: int = count("BATCH_SIZE BS", 32, "utterances of a batch")
+    batch_size: int = count("BATCH_SIZE BS", 32, "utterances in a batch")
 
 
 @Script(TeacherSettings, lambda model: [ComputingOptions, EmaOptions])

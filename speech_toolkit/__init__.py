@@ -1,4 +1,4 @@
-"""The public way in: voices that speak and recognizers that transcribe.
+"""The public API: voices that speak and recognizers that transcribe.
 
 from speech_toolkit import load_recognizer, load_voice
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import common
 
 if not hasattr(common, "__path__"):
-    raise ImportError(f"{common.__file__} hides the package common of speech_toolkit; rename it")
+    raise ImportError(f"{common.__file__} hides speech_toolkit's package common; rename it")
 
 from common.cli import toolkit_version
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Speech", "__version__", "load_recognizer", "load_voice", "subtitles"]
 __version__ = toolkit_version()
-_MODULES = {  # loaded when they are asked for: the command `speech` answers --help without PyTorch
+_MODULES = {  # loaded on first use, so that `speech --help` doesn't need PyTorch
     "Speech": "common.synthesis.speech",
     "load_recognizer": "common.recognition.recognizer",
     "load_voice": "common.synthesis.loading",

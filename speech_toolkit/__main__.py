@@ -1,4 +1,4 @@
-"""The command ``speech``: ``speech speak "Hello there."``; ``speech --help`` lists what it does."""
+"""The command ``speech``: ``speech speak "Hello there."``; ``speech --help`` lists its subcommands."""
 # PYTHON_ARGCOMPLETE_OK
 
 import itertools
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """What a word after ``speech`` does: a function of a module and that which makes its parser, or a script."""
+    """A subcommand of ``speech``: a module with the names of its function and of its parser's, or a script."""
 
     about: str
     module: str
@@ -32,7 +32,7 @@ COMMANDS = {
     "serve": Command("serve a voice over HTTP, with the studio", "serve"),
     "voices": Command("list voices, their languages and speakers", _TOOLS, "voices", "voices_parser"),
     "transcribe": Command("transcribe recordings", "inference", "transcribe", "build_recognition_parser"),
-    "import": Command("make a corpus of recordings as they are", "scripts.import_recordings"),
+    "import": Command("make a corpus from your recordings", "scripts.import_recordings"),
     "prepare": Command("split a corpus into lists, and extract features", "prepare_dataset", ""),
     "train": Command("train a model", "train"),
     "finetune": Command("fine-tune a voice to a new one", "finetune_voice", ""),
@@ -41,14 +41,14 @@ COMMANDS = {
         "write a network as ONNX, TorchScript or safetensors, or for Piper", _TOOLS, "export", "export_parser"
     ),
     "inspect": Command("describe a checkpoint or an exported file", _TOOLS, "inspect", "inspect_parser"),
-    "strip": Command("write what speaking or transcribing needs of a checkpoint", _TOOLS, "strip", "strip_parser"),
-    "convert": Command("read a checkpoint of another toolkit", _TOOLS, "convert", "convert_parser"),
+    "strip": Command("reduce a checkpoint to what inference needs", _TOOLS, "strip", "strip_parser"),
+    "convert": Command("convert a checkpoint from another toolkit", _TOOLS, "convert", "convert_parser"),
     "benchmark": Command("measure this machine", "benchmark", ""),
 }
 
 
 def speak(words: Sequence[str]) -> int | None:
-    """Speak a text that is the first argument, or what options of inference.py say."""
+    """Speak the text in the first argument, or whatever inference.py's options select."""
     import inference
 
     switches = list(itertools.takewhile(lambda word: word in ("--show", "--plain", "--quiet"), words))
@@ -61,7 +61,7 @@ def speak(words: Sequence[str]) -> int | None:
 
 
 def transcribe(words: Sequence[str]) -> int | None:
-    """Transcribe recordings that come first, by the newest recognizer where none is named."""
+    """Transcribe the recordings named first, with the newest recognizer unless one is named."""
     import inference
     from scripts.speaking import find_newest
 
@@ -73,13 +73,13 @@ def transcribe(words: Sequence[str]) -> int | None:
 
 
 def _script(name: str) -> "Script":
-    from scripts.launch import load_scripts  # subcommands that are no scripts need none of them
+    from scripts.launch import load_scripts  # other subcommands don't need the scripts
 
     return load_scripts()[name]
 
 
 def build_parser() -> ArgumentParser:
-    """The parser of the first word."""
+    """Return the parser of the first word."""
     lines = [f"  {name:<12}{one.about}" for name, one in COMMANDS.items()]
     about = "Speech synthesis and recognition. `speech COMMAND --help` shows the options of a command:"
     parser = ArgumentParser(
@@ -93,7 +93,7 @@ def build_parser() -> ArgumentParser:
 
 
 def parser_of(name: str) -> ArgumentParser:
-    """The parser of a subcommand."""
+    """Return the parser of a subcommand."""
     command = COMMANDS[name]
     if not command.function:
         return _script(command.module).parser()
@@ -101,7 +101,7 @@ def parser_of(name: str) -> ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int | None:
-    """Run what the first word says; after ``--variables`` it is a script, whose settings the environment may hold."""
+    """Run a subcommand, or after ``--variables`` a script, which also reads its settings from the environment."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--variables"]:
         _script(words[1]).start(os.environ, words[2:])
@@ -118,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
 
 
 def _complete() -> None:
-    """Answer a shell that asks what may follow, and end; nothing where argcomplete is not installed."""
+    """Answer a shell's request for completions, and exit; does nothing if argcomplete isn't installed."""
     with suppress(ImportError):
         from argcomplete import autocomplete
 

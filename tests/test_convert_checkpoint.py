@@ -129,7 +129,7 @@ def test_missing_and_left_over_weights_are_named_and_refused(tmp_path: Path):
 def test_what_cannot_be_converted_is_one_line(tmp_path: Path):
     source = saved(tmp_path / "w.pt", foreign.waveglow())
     ours = converted(source)
-    with pytest.raises(OptionError, match=r"ours\.pt: exists already; name another file, or remove it"):
+    with pytest.raises(OptionError, match=r"ours\.pt: already exists; name another file, or remove it"):
         converted(source)
     with pytest.raises(CheckpointError, match=r"already has the toolkit's own format"):
         converted(ours)

@@ -124,7 +124,7 @@ def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
         soundfile.write(tmp_path / "corpus" / "wavs" / name, np.zeros(9), 16000)
     variables = {"DATASET_PATH": tmp_path / "corpus", "FILELISTS": tmp_path, "NAME": "my", "N_VAL": "1", "N_TEST": "0"}
     result = run_bash(ROOT / "scripts/prepare_dataset.sh", **variables)
-    note = f"note: {tmp_path}/corpus has no metadata.csv: lists of recordings alone are made"
+    note = f"note: {tmp_path}/corpus has no metadata.csv, so only lists of recordings are made"
     assert result.returncode == 0 and result.stderr.startswith(note)
     assert read_audio_config(tmp_path / "corpus" / "audio.json") == audio_preset(16000)
     lines = [(tmp_path / f"my_audio_{split}.txt").read_text().splitlines() for split in ("train", "val")]

@@ -143,7 +143,7 @@ def test_a_model_is_copied_unpacked_verified_and_described(tmp_path: Path, voice
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [
-        (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source and --sha256 are of one model"),
+        (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source and --sha256 are for one model"),
         (["hifigan", "--source", "{voice}"], CheckpointError, r"no checkpoint of HiFi-GAN"),
     ],
 )

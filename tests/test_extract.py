@@ -152,7 +152,7 @@ def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tm
         "wavs/no_grid.wav|a": "TextGrid/no_grid.TextGrid: no such TextGrid",
         "wavs/bad_grid.wav|a": "TextGrid/bad_grid.TextGrid: not a readable TextGrid: Early end of text",
         "wavs/no_text.wav| ": "wavs/no_text.wav: the transcript is empty",
-        "wavs/c001.wav|again": "wavs/c001.wav: duplicate, its files are those of wavs/c001.wav",
+        "wavs/c001.wav|again": "wavs/c001.wav: duplicate, its files would be those of wavs/c001.wav",
     }
     with (tmp_path / "train.txt").open("a") as file:
         file.writelines(f"{line}\n" for line in bad)
@@ -245,7 +245,7 @@ def test_features_of_other_settings_are_never_mixed(tmp_path: Path, extract):
     assert features(tmp_path) == wanted
     (tmp_path / "mels" / "audio.json").unlink()
     status, _, errors = extract(tmp_path, *ALL)
-    assert status == 1 and "holds features of unknown settings" in errors
+    assert status == 1 and "contains features with unknown settings" in errors
 
 
 def test_a_validation_list_is_normalized_by_the_training_lists_statistics(tmp_path: Path, extract):
@@ -264,7 +264,7 @@ def test_a_validation_list_is_normalized_by_the_training_lists_statistics(tmp_pa
         shutil.rmtree(tmp_path / "pitch_char")
         options = (*ALL, "--output-meta-file", tmp_path / "val.meta", *given, "--resume")
         status, out, _ = extract(tmp_path, *options, lists=("val.txt",))
-        assert status == 0 and (f"pitch_char is normalized by {statistics}, of the list" in out) == (not given)
+        assert status == 0 and (f"pitch_char is normalized with {statistics}, from the list" in out) == (not given)
         for name in ("c004", "c005"):
             assert features(tmp_path)[f"pitch_char/{name}.pt"] == together[f"pitch_char/{name}.pt"]
     shutil.copyfile(statistics, tmp_path / "pitch_char_stats__more.json")

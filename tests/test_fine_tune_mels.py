@@ -202,7 +202,7 @@ def test_mels_that_would_be_mixed_or_do_not_fit_are_refused(voice: tuple[Path, P
         extract((voice[0], tmp_path / "v.pt"), tmp_path / "out")
     lines = (corpus / "val.txt").read_text()
     (corpus / "val.txt").write_text((corpus / "train.txt").read_text().splitlines()[2] + "\n")
-    with pytest.raises(InputError, match=r"mels/u6\.pt .*val\.txt:1\): its mel is .*u6\.pt, as that of .*train\.txt:3"):
+    with pytest.raises(InputError, match=r"mels/u6\.pt .*val\.txt:1\): its mel would be .*u6\.pt, like .*train\.txt:3"):
         extract(voice, tmp_path / "b", corpus=corpus)
     (corpus / "val.txt").write_text(lines)
     write_json(corpus / "mels" / "audio.json", to_plain(replace(AudioConfig(), mel_fmax=7600.0)))

@@ -143,7 +143,7 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
         ("train_jasper", {"BATCH_SIZE": "64", "GRAD_ACCUMULATION": "3"}, "BATCH_SIZE=64: expected a multiple of GRAD"),
         ("train_benchmark", {"BS": "4 x"}, "BS"),
         ("evaluation", {"MANIFESTS": "a/test.json b/test.json"}, "MANIFESTS"),
-        ("download_cmudict", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: of the original script; the dictionary is in"),
+        ("download_cmudict", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: a variable of the original script"),
         ("finetune_voice voice.pt", {}, "expected: bash scripts/finetune_voice.sh [CHECKPOINT] DATASET"),
         ("serve", {"DRY_RUN": "si"}, "DRY_RUN=si: expected"),
     ],

@@ -238,7 +238,7 @@ def test_librispeech_becomes_wavs_with_copies_and_manifests_and_goes_on_where_it
 
 
 def test_a_broken_librispeech_ends_in_one_line(tmp_path: Path):
-    with pytest.raises(InputError, match="train-clean-100: holds no transcripts"):
+    with pytest.raises(InputError, match="train-clean-100: contains no transcripts"):
         preprocess([str(tmp_path)])
     make_librispeech(tmp_path)
     flac = tmp_path / "dev-clean/3/4/3-4-0000.flac"

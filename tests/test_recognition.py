@@ -41,7 +41,7 @@ def test_a_list_is_transcribed_in_its_order_with_its_error_rates(transcribe, sun
     assert lines[6] == "WER 0.00 %, CER 0.00 % (6 utterances, 6 words, 12 characters)"
     assert re.fullmatch(r"[\d.]+ sequences/s, RTF [\d.]+ \(work / speech\), [\d.]+ x real time", lines[7])
     assert len(lines) == 8
-    assert transcribe("train.txt", "--batch-size", "1")[-2].startswith("latency of a batch ")  # of many
+    assert transcribe("train.txt", "--batch-size", "1")[-2].startswith("latency per batch ")  # of many
 
 
 def test_batches_and_precision_do_not_change_transcripts(transcribe):

@@ -1,5 +1,6 @@
 """Feeding training: batches depend on seed and epoch alone, and loader processes give what one process gives."""
 
+import importlib
 import itertools
 import multiprocessing
 import os
@@ -132,7 +133,7 @@ def test_files_of_tensors_are_read_as_torch_reads_them(tensor: Tensor, is_zip: b
     assert torch.equal(load_tensor(path), expected)
 
 
-def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path):
+def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = make_corpus(tmp_path / "corpus", count=12)
     entries = read_list(folder, folder / "train.txt", learned_alignment=False)
     data = FastPitchDataset(TrainingOptions(dataset_path=folder), entries, audio=AudioConfig(), text=TextConfig())
@@ -158,6 +159,10 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
     with pytest.raises(InputError, match=r"mels/u5\.pt: cannot be read .* \(.*train\.txt:2\)$"):
         list(batches_of(loader))
+    monkeypatch.setattr(FastPitchDataset, "draw", lambda *_, **__: importlib.import_module("absent"))
+    with pytest.raises(ModuleNotFoundError) as found:
+        list(batches_of(build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)))
+    assert found.value.name == "absent"
 
 
 def test_loader_processes_end_before_pytorch_waits_for_them():

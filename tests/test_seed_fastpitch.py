@@ -107,7 +107,7 @@ def the_corpus_is_downloaded(walk: Walk, command: str, folder: Path) -> None:
 
 def features_and_lists_are_made(walk: Walk, command: str, folder: Path) -> None:
     corpus = walk.project / "LJSpeech-1.1"
-    said = "durations from pretrained_models/tacotron2/state_dict.pt, symbols that it lacks dropped"
+    said = "durations from pretrained_models/tacotron2/state_dict.pt, dropping symbols that it lacks"
     assert said in walk.printed[command]
     next_command = walk.project.bash(command, DRY_RUN="1", DATASET_PATH="other").stdout.splitlines()[-2]
     assert next_command.endswith("bash scripts/train.sh")  # which takes the text front end that is beside the durations
@@ -175,7 +175,7 @@ def the_second_list_takes_the_statistics_of_the_first(walk: Walk, command: str, 
     the_list_gets_features(walk, command.replace("_val_", "_train_"), folder)
     printed = Project(folder).python(command, "--num-workers", "1")
     first = STATISTICS.format("my_dataset_mel_ali_pitch_text_train_filelist")
-    assert f"pitch_char is normalized by my_dataset/{first}, of the list that was extracted before" in printed
+    assert f"pitch_char is normalized with my_dataset/{first}, from the list extracted before" in printed
     assert [path.name for path in (folder / "my_dataset").glob("*.json")] == [first]
 
 

@@ -70,7 +70,7 @@ def the_corpus_is_downloaded_once(project: Project, command: str, folder: Path) 
     own = project_with_data(project, folder)
     found = own.bash(command)
     assert found.stdout.splitlines()[0] == "data/LJSpeech-1.1 exists already"
-    assert found.stderr == "note: DATASET_PATH=data/LJSpeech-1.1, as there is no LJSpeech-1.1\n"
+    assert found.stderr == "note: DATASET_PATH=data/LJSpeech-1.1, since LJSpeech-1.1 doesn't exist\n"
 
 
 def project_with_data(project: Project, folder: Path) -> Project:

@@ -303,7 +303,7 @@ def test_a_text_of_which_nothing_is_said_is_a_short_silence(served, text: str):
 
 
 BAD = {
-    "no input": ({}, 400, "input: give a text"),
+    "no input": ({}, 400, "input: give text"),
     "both": ({"input": "a", "prosody": {}}, 400, "not both"),
     "not a number": ({"input": "a", "speed": "fast"}, 400, "speed: input should be a valid number"),
     "a number that is none": ({"input": "a", "speed": "nan"}, 400, "speed"),
@@ -330,7 +330,7 @@ BAD = {
     "SSML that is not wanted": ({"input": "<speak>a</speak>", "ssml": False}, 400, "holds SSML"),
     "an entity": ({"input": "<!DOCTYPE a [<!ENTITY b 'c'>]><speak>&b;</speak>"}, 400, "input: line 1"),
     "no table": ({"prosody": {"format": "x"}}, 400, "prosody: not a prosody table"),
-    "too slow": ({"input": "<speak><prosody rate='0.1'>a</prosody></speak>", "speed": 0.25}, 400, "rate below 0.1"),
+    "too slow": ({"input": "<speak><prosody rate='0.1'>a</prosody></speak>", "speed": 0.25}, 400, "rate is below 0.1"),
 }
 
 

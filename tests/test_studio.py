@@ -381,7 +381,7 @@ def test_a_voice_without_prosody_has_words_and_no_handles(browser):
         assert answer["prosody"] is None
         assert studio.page.locator(".word").all_inner_texts() == ["Hello", "there", "This", "is", "fine"]
         assert studio.page.get_by_role("slider").count() == 0 and studio.page.locator("#inspector").is_hidden()
-        assert "they cannot be set, so there are no handles" in studio.page.inner_text("#why-unshaped")
+        assert "They can't be changed, so there are no handles" in studio.page.inner_text("#why-unshaped")
         assert np.array_equal(studio.sound(), samples_of(answer))
 
 

@@ -123,7 +123,7 @@ def chunk_like(start: AudioStart, *, n_bytes: int) -> AudioChunk:
 
 START = AudioStart(rate=8000, width=2, channels=1)
 BAD = {
-    "no text": ([Synthesize(" ")], "input: there is nothing to speak in it"),
+    "no text": ([Synthesize(" ")], "input: contains nothing to speak"),
     "unknown speaker": ([Synthesize("go", voice=SynthesizeVoice("eve"))], "voice: 'eve', expected one of voice, ann"),
     "too long": ([Synthesize("a" * 301)], "input: 301 characters, this server's limit is 300"),
     "wrong SSML": ([Synthesize("<speak>", text_format="ssml")], "input: line 1"),
@@ -138,7 +138,7 @@ BAD = {
         [loud := AudioStart(rate=48000, width=2, channels=2), *[chunk_like(loud, n_bytes=60_000)] * 2],
         "audio-chunk: more than 3 s of sound, or 100000 bytes",
     ),
-    "no sound": ([START, AudioStop()], "audio-stop: there was no sound before it"),
+    "no sound": ([START, AudioStop()], "audio-stop: no sound came before it"),
 }
 
 
@@ -169,8 +169,8 @@ NO_EVENT = {
     b'{"type": "x", "payload_length": 200000}\n': "more than 100000 bytes",
     b'{"type": "synthesize"}\n': "synthesize: missing or wrong field",
     b'{"type": "synthesize", "data": {"text": "a", "voice": 5}}\n': "synthesize: missing or wrong field",
-    b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected samples",
-    b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected samples",
+    b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected 16-bit",
+    b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected 16-bit",
 }
 
 

@@ -103,5 +103,7 @@ def batches_of(loader: DataLoader) -> Iterator[Any]:
     except InputError as error:
         # PyTorch puts the loader process's traceback before the message.
         raise type(error)(str(error).rpartition(f"{type(error).__name__}: ")[2].rstrip()) from error
+    except ModuleNotFoundError as error:  # PyTorch drops its name
+        raise ModuleNotFoundError(name=error.name or str(error).rstrip().rpartition(" ")[2].strip("'")) from error
     except (ConnectionError, EOFError) as error:  # before PyTorch gets the signal
         raise RuntimeError("DataLoader worker ended while transferring a batch. ") from error

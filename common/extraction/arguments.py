@@ -23,15 +23,15 @@ _PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales 
 
 
 def extraction_parser() -> ArgumentParser:
-    """The options of an extraction from recordings."""
+    """Return the parser for extracting features from recordings."""
     parser = ArgumentParser(
         description="Extract mel-spectrograms, durations and pitch of the recordings in a list.",
-        epilog="Exit status: 0 all utterances made, 1 some refused or bad input, 2 wrong options. The mels that a "
-        "text-to-mel model makes, to fine-tune a vocoder on, have options of their own: --checkpoint FILE --help.",
+        epilog="Exit status: 0 all utterances made, 1 some refused or bad input, 2 wrong options. To make a "
+        "text-to-mel model's mels for fine-tuning a vocoder, see --checkpoint FILE --help.",
     )
     add_options(parser, CorpusOptions, title="data")
     add_options(parser, FeatureOptions, title="what to extract")
-    does = "the text-to-mel model whose attention gives durations; mels and text are as its checkpoint says"
+    does = "the text-to-mel model whose attention gives durations; its checkpoint determines mels and text"
     group = parser.add_argument_group("teacher", does)
     for name, spec in _teachers().items():
         group.add_argument(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
@@ -48,7 +48,7 @@ def _removed(command: str) -> dict[str, str]:
 
 def add_mel_options(parser: ArgumentParser) -> None:
     """Add the options that describe mel-spectrograms, as `common.audio.options.AudioOptions` reads them."""
-    about = "what the mel-spectrograms are; what is left out takes the value in brackets, or suits --sampling-rate"
+    about = "settings of the mel-spectrograms; by default the value in brackets, or one that suits --sampling-rate"
     group = parser.add_argument_group("audio", about)
     add_options(group, AudioOptions)
     text = f"the same as --peak {_PEAK_NORM:.6f}"
@@ -56,14 +56,14 @@ def add_mel_options(parser: ArgumentParser) -> None:
 
 
 def _teachers() -> dict[str, ModelSpec]:
-    """The models whose attention gives durations, by the destination of their option."""
+    """Return the models whose attention gives durations, by the destination of their option."""
     return {f"{spec.option}_checkpoint": spec for spec in models_with("generator") if spec.is_teacher}
 
 
 def chosen_teacher(args: argparse.Namespace, options: ExtractionOptions) -> tuple[ModelSpec, Path] | None:
-    """The model that makes what ``options`` want of a teacher, and its checkpoint's path; None if they want nothing.
+    """Return the teacher that ``options`` need, and its checkpoint's path; None if they need none.
 
-    Raises OptionError if they want something and no teacher is given, or several.
+    Raises OptionError if they need a teacher and none or several are given.
     """
     given = [(spec, getattr(args, name)) for name, spec in _teachers().items() if getattr(args, name) is not None]
     if not options.taught:
@@ -75,10 +75,10 @@ def chosen_teacher(args: argparse.Namespace, options: ExtractionOptions) -> tupl
 
 
 def teacher_forcing_parser() -> ArgumentParser:
-    """The options of ``extract_mels.py --checkpoint``."""
+    """Return the parser of ``extract_mels.py --checkpoint``."""
     parser = ArgumentParser(
         prog="extract_mels.py",
-        description="Make a text-to-mel model's mels of a corpus, teacher-forced, to fine-tune a vocoder on.",
+        description="Make a corpus's mels with a teacher-forced text-to-mel model, to fine-tune a vocoder on.",
         epilog="Exit status: 0 all clips made, 1 some refused or bad input, 2 wrong options.",
     )
     add_options(parser, TeacherForcingOptions)

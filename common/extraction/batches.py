@@ -1,4 +1,4 @@
-"""Process many utterances: in worker processes, or in batches on a device with a teacher."""
+"""Processes many utterances in worker processes, or in batches on a teacher's device."""
 
 import functools
 import math
@@ -31,21 +31,21 @@ from common.synthesis.utterances import MelOutput
 from common.text.options import TextOverrides
 from common.text.teacher import StoredTeacher
 
-CHUNK = 16  # utterances a task at most: a task takes most of a second, a kill loses no more than that
-CHUNKS_PER_WORKER = 4  # at least, so that no worker waits long for the last
+CHUNK = 16  # most utterances in a task, which takes under a second; a kill loses no more than that
+CHUNKS_PER_WORKER = 4  # at least, so that no worker waits long for the last one
 BATCH = 16  # utterances on a device at once; attention's memory grows with frames x symbols
 READERS = 4  # processes
 
 T = TypeVar("T")
 
-# A text-to-mel network under teacher forcing, on the device of its mels: tokens (L,) and mels (n_mels, F) of utterances
-# -> mel, frames and alignments, each as if it were alone.
+# A teacher-forced text-to-mel network, on the device of its mels: tokens (L,) and mels (n_mels, F) of each utterance
+# -> mel, frames and alignments, which don't depend on the other utterances.
 TeacherModel = Callable[[Sequence[Tensor], Sequence[Tensor]], MelOutput]
 
 
 @dataclass(frozen=True)
 class _Results:
-    """``function(item)`` of each item, or the InputError that it raises, as a dataset."""
+    """A dataset of ``function(item)`` for each item, or the InputError that it raises."""
 
     function: Callable[[Any], Any]
     items: Sequence[Any]
@@ -58,9 +58,9 @@ class _Results:
 
 
 def read_in_batches(function: Callable, items: Sequence, batches: Sequence[list[int]], *, n_workers: int) -> Iterator:
-    """Yield lists of ``function(item)`` of the items with these indices; an InputError stands for one that raises."""
+    """Yield a list of ``function(item)`` for each batch of indices; if it raises an InputError, that's the result."""
     loader: DataLoader = DataLoader(
-        _Results(function, items),  # type: ignore[arg-type]  # no more than __getitem__ is used
+        _Results(function, items),  # type: ignore[arg-type]  # only __getitem__ is used
         batch_sampler=batches,
         collate_fn=list,
         **loader_processes(n_workers),
@@ -72,15 +72,15 @@ def read_in_batches(function: Callable, items: Sequence, batches: Sequence[list[
 def map_in_processes(
     function: Callable[..., T], items: Sequence[Any], *, n_workers: int | None, desc: str
 ) -> Iterator[T]:
-    """Yield ``function(item)`` of every item, in their order, by so many processes with one torch thread each.
+    """Yield ``function(item)`` for every item, in order, from ``n_workers`` processes with one torch thread each.
 
-    None is a process for each core. One does the work in this process. An InputError of the function ends it.
+    None means a process per core, and 1 this process. Raises the first InputError of the function.
     """
     n_workers = max(1, min(n_workers or own_cores(), len(items)))
     size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
     chunks = _cut(len(items), size)
     done = read_in_batches(function, items, chunks, n_workers=n_workers if n_workers > 1 else 0)
-    with one_thread():  # also without workers: the same sums in the same order, whatever their number
+    with one_thread():  # also without workers, so that sums don't depend on their number
         for result in progress(chain.from_iterable(done), total=len(items), desc=desc, unit="utterances"):
             if isinstance(result, InputError):
                 raise result
@@ -88,7 +88,7 @@ def map_in_processes(
 
 
 def _cut(n_items: int, size: int) -> list[list[int]]:
-    """The indices of items in parts of at most ``size``."""
+    """Split the indices of items into parts of at most ``size``."""
     return [list(range(start, min(start + size, n_items))) for start in range(0, n_items, size)]
 
 
@@ -96,7 +96,7 @@ def _cut(n_items: int, size: int) -> list[list[int]]:
 def run_teacher(
     items: Sequence[Extraction], plan: ExtractionPlan, *, teacher: TeacherModel, device: torch.device | str, desc: str
 ) -> list[Extraction]:
-    """Write what items lack of a teacher's features; all items, as far as made or refused."""
+    """Write the teacher's features that items lack; returns all items, with what was made or refused."""
     extractor, folders = MelExtractor(plan.audio).to(device), {*plan.options.taught}
     lacking = [item for item in items if item.refusal is None and not folders <= {*item.kept}]
     lacking.sort(key=lambda item: item.n_samples)  # little padding
@@ -121,7 +121,7 @@ def run_teacher(
 
 
 def _taught(item: Extraction, row: int, output: MelOutput, plan: ExtractionPlan) -> Extraction:
-    """An item whose missing features, of a ``row`` of ``output``, are written; refused where they are not finite."""
+    """Write an item's missing features, a ``row`` of ``output``; returns the item, refused if they aren't finite."""
     assert output.frames is not None and output.alignments is not None
     n_tokens, n_frames = len(item.tokens), int(output.lengths[row])
     features = {
@@ -141,14 +141,14 @@ def _taught(item: Extraction, row: int, output: MelOutput, plan: ExtractionPlan)
 
 
 def open_teacher(spec: ModelSpec, path: Path, options: ExtractionOptions) -> LoadedCheckpoint:
-    """Open a teacher's checkpoint with the text front end of the options; raises CheckpointError or OptionError."""
+    """Open a teacher's checkpoint with the options' text front end; raises CheckpointError or OptionError."""
     loaded = open_checkpoint(path, model=spec.name, ema=options.ema)
     check_trained(loaded, ema=options.ema)
     return with_front_end(loaded, TextOverrides(symbol_set=options.symbol_set, text_cleaners=options.text_cleaners))
 
 
 def check_trained(loaded: LoadedCheckpoint, *, ema: bool | None) -> None:
-    """Refuse an exported file, which has no teacher forcing, and one without the EMA weights that are asked for."""
+    """Raise OptionError for an exported file, which has no teacher forcing, or if requested EMA weights are missing."""
     if loaded.exported is not None:
         raise OptionError(f"{loaded.path}: an exported file, which has no teacher forcing; give the checkpoint")
     if ema:
@@ -156,22 +156,22 @@ def check_trained(loaded: LoadedCheckpoint, *, ema: bool | None) -> None:
 
 
 def stored_teacher(loaded: LoadedCheckpoint, options: ExtractionOptions) -> StoredTeacher:
-    """What is stored with features of the teacher that they are of."""
+    """Return the description of a teacher that is stored with its features."""
     text = loaded.checkpoint.text
     assert text is not None
     return StoredTeacher(loaded.spec.name, sha256(loaded.path), text, loaded.ema, options.unknown_symbols)
 
 
 def mel_settings(options: AudioOptions, *, corpus: Path, teacher: LoadedCheckpoint | None = None) -> AudioConfig:
-    """The mels that the options describe; a teacher's checkpoint gives what they leave out, and must agree."""
+    """Return the options' mel settings; a teacher's checkpoint supplies missing ones, and must agree with the rest."""
     base = None if teacher is None or options.audio_config is not None else teacher.checkpoint.audio
     audio = options.config(corpus=corpus, base=base)
     try:
-        MelExtractor(audio)  # refuses what cannot be computed
+        MelExtractor(audio)  # refuses invalid settings
     except InputError as error:
         raise OptionError(str(error)) from error
     if teacher is not None:
         made, names = teacher.checkpoint, ("options", str(teacher.path))
         if lines := differences(audio, made.audio, names=names, ignored=made.assumed):
-            raise OptionError(f"the teacher makes other mel-spectrograms: {'; '.join(lines)}; leave these options out")
+            raise OptionError(f"the teacher's mel-spectrograms differ: {'; '.join(lines)}; leave these options out")
     return audio

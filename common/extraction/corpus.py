@@ -1,4 +1,4 @@
-"""A corpus through extract_mels.py: lists in, features, statistics and new lists out, over workers."""
+"""Extracts a corpus with worker processes: reads lists, and writes features, statistics and new lists."""
 
 import functools
 from collections import Counter
@@ -33,16 +33,16 @@ class Report:
     n_utterances: int = 0
     made: Counter[str] = field(default_factory=Counter)  # folder -> files
     kept: Counter[str] = field(default_factory=Counter)  # folder -> files that were complete already
-    unknown_words: list[tuple[str, int]] = field(default_factory=list)  # (wavs/a.wav, how many it has)
+    unknown_words: list[tuple[str, int]] = field(default_factory=list)  # (wavs/a.wav, count)
     refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
     written: list[tuple[str, str]] = field(default_factory=list)  # single files, with a description
-    found: list[str] = field(default_factory=list)  # lines on pitch statistics of another list
+    found: list[str] = field(default_factory=list)  # lines about pitch statistics of another list
     speech_seconds: float = 0.0
     stopped_by: Signals | None = None
 
 
 def read_lists(paths: Sequence[Path]) -> list[Utterance]:
-    """The utterances of all lists, ``wavs/a.wav|text`` with a speaker's column where there is one."""
+    """Read the utterances of all lists, with lines ``wavs/a.wav|text[|speaker]``."""
     utterances: list[Utterance] = []
     for list_index, path in enumerate(paths):
         for entry in read_filelist(path, columns=("wav", "text"), optional=("speaker",), may_be_empty=("text",)):
@@ -52,9 +52,9 @@ def read_lists(paths: Sequence[Path]) -> list[Utterance]:
 
 
 def find_statistics(options: ExtractionOptions) -> dict[str, Path]:
-    """Kind of pitch -> the file that normalizes it: --pitch-mean-std-file, or that of the list extracted before.
+    """Return the statistics file of each kind of pitch: --pitch-mean-std-file, or that of the list extracted before.
 
-    A kind is left out if there is neither, or if the first list has a file, whose statistics are then computed anew.
+    A kind is omitted if there is neither, or if the first list has a file, since its statistics are recomputed.
     Raises InputError if several other lists have one.
     """
     if options.pitch_mean_std_file is not None:
@@ -66,7 +66,7 @@ def find_statistics(options: ExtractionOptions) -> dict[str, Path]:
             continue
         if len(others) > 1:
             names = ", ".join(path.name for path in others)
-            advice = "give the training list's by --pitch-mean-std-file"
+            advice = "give the training list's with --pitch-mean-std-file"
             raise InputError(f"{options.dataset_path}: {names} are pitch statistics of several lists; {advice}")
         found[kind] = others[0]
     return found
@@ -75,11 +75,11 @@ def find_statistics(options: ExtractionOptions) -> dict[str, Path]:
 def extract_corpus(
     plan: ExtractionPlan, *, teacher: TeacherModel | None = None, device: torch.device | str = "cpu"
 ) -> Report:
-    """Check every utterance of the lists, extract what ``plan`` says, and write one meta file a list.
+    """Check every utterance of the lists, extract what ``plan`` says, and write one meta file per list.
 
-    ``teacher`` is the plan's, on the ``device``. Each kind of pitch is normalized by the statistics of
-    `find_statistics`, else by those of the first list, whose file is written. What is written does not depend on the
-    number of workers.
+    ``teacher`` is the plan's, on ``device``. Each kind of pitch is normalized with the statistics that
+    `find_statistics` returns, else with those of the first list, which are written to a file. The output doesn't
+    depend on the number of workers.
     """
     options = plan.options
     files = find_statistics(options)
@@ -109,16 +109,16 @@ def extract_corpus(
         report.unknown_words = [(wav, count) for wav, count in counts if count]
     if options.pitch_mean_std_file is None:
         report.found = [
-            f"{kind} is normalized by {path}, of the list that was extracted before" for kind, path in files.items()
+            f"{kind} is normalized with {path}, from the list extracted before" for kind, path in files.items()
         ]
     report.written = _write_statistics(options, own) + _write_meta_files(options, good)
     return report
 
 
 def _open_corpus(plan: ExtractionPlan) -> list[Extraction]:
-    """The utterances of all lists, once it is clear that the features and lists can be written.
+    """Return the utterances of all lists, after checking that the features and lists can be written.
 
-    Those are refused whose features would overwrite those of an earlier line.
+    An utterance is refused if its features would overwrite those of an earlier line.
     """
     utterances = read_lists(plan.options.wav_text_filelist)
     for path in plan.options.output_meta_file:
@@ -128,7 +128,7 @@ def _open_corpus(plan: ExtractionPlan) -> list[Extraction]:
     items = []
     for one in utterances:
         other = first.setdefault(one.name, one)
-        reason = f"{one.wav}: duplicate, its files are those of {other.wav} ({other.where})"
+        reason = f"{one.wav}: duplicate, its files would be those of {other.wav} ({other.where})"
         items.append(Extraction(one, refusal=None if other is one else reason))
     return items
 
@@ -138,10 +138,10 @@ def _statistics_file(options: ExtractionOptions, kind: str) -> Path:
 
 
 def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:
-    """Statistics of these kinds of pitch over the first list."""
+    """Return the statistics of these kinds of pitch over the first list."""
     training = [item for item in good if item.utterance.list_index == 0]
     if kinds and good and not training:
-        raise InputError("no utterance of the first list is left to take the pitch statistics from")
+        raise InputError("no utterance of the first list is left for the pitch statistics")
     return {kind: statistics(item.pitches[kind] for item in training) for kind in kinds if training}
 
 
@@ -155,7 +155,7 @@ def _write_statistics(options: ExtractionOptions, by: dict[str, PitchStatistics]
 
 
 def _write_meta_files(options: ExtractionOptions, good: Sequence[Extraction]) -> list[tuple[str, str]]:
-    """``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that there are."""
+    """Write lists of ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that exist."""
     columns = ["mels"] * options.extract_mels + ["durations"] * options.has_durations
     columns += [kind for kind in PITCH_COLUMN if kind in options.folders][:1]
     written = []
@@ -172,7 +172,7 @@ def _write_meta_files(options: ExtractionOptions, good: Sequence[Extraction]) ->
 
 
 def table(report: Report, folders: Sequence[str]) -> list[str]:
-    """Lines that say what was made in ``folders``, and what was refused."""
+    """Return lines that report what was made in ``folders`` and what was refused."""
     n_good = report.n_utterances - len(report.refused)
     duration = timedelta(seconds=round(report.speech_seconds))
     rows: list[Row] = [("features", "made", "already complete")]
@@ -182,8 +182,8 @@ def table(report: Report, folders: Sequence[str]) -> list[str]:
     lines += [*text_table(rows), *report.found, *text_table(report.written)]
     if found := report.unknown_words:
         lines.append(
-            f"warning: the aligner did not know words of {len(found)} utterances ({sum(dict(found).values())} "
-            f"{UNKNOWN_WORD}), such as {found[0][0]}; add them to its dictionary, or leave these lines out"
+            f"warning: the aligner didn't know words in {len(found)} utterances ({sum(dict(found).values())} "
+            f"{UNKNOWN_WORD}), such as {found[0][0]}; add them to its dictionary, or remove these lines"
         )
     if report.refused:
         lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")

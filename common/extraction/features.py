@@ -1,4 +1,4 @@
-"""The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
+"""The features of one utterance, which extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -30,14 +30,14 @@ _OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # folders that do not d
 
 @dataclass(frozen=True)
 class ExtractionPlan:
-    """What to extract from a corpus, and how: by the options, the corpus's settings and a teacher's checkpoint."""
+    """What to extract from a corpus, and how: the options, the corpus's settings and a teacher."""
 
     options: ExtractionOptions
     audio: AudioConfig
-    teacher: StoredTeacher | None = None  # which makes the folders `ExtractionOptions.taught`
+    teacher: StoredTeacher | None = None  # makes the folders `ExtractionOptions.taught`
 
     def path(self, folder: str, name: str) -> Path:
-        """Where a feature of the utterance ``name`` lies."""
+        """Return the path of a feature of the utterance ``name``."""
         return self.options.dataset_path / folder / f"{name}.pt"
 
 
@@ -60,7 +60,7 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Extraction:
-    """The state of an utterance in the run: its facts, the features made of it, or why it was refused."""
+    """The state of an utterance in the run: its properties, the features made, or why it was refused."""
 
     utterance: Utterance
     text: str = ""  # for the new list: the transcript, or the phones of a TextGrid
@@ -68,8 +68,8 @@ class Extraction:
     durations: np.ndarray | None = None  # (L,) frames, of the complete recording
     kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
     kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
-    end: float | None = None  # s, of the TextGrid, up to which pitch is estimated; None: of the recording
-    tokens: tuple[int, ...] = ()  # ids that the teacher reads
+    end: float | None = None  # s, end of the TextGrid, where pitch estimation stops; None: the recording's end
+    tokens: tuple[int, ...] = ()  # ids for the teacher
     dropped: Counter[str] = field(default_factory=Counter)  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
@@ -85,19 +85,19 @@ class Extraction:
         return np.diff(ends, prepend=first)[slice(*self.kept_symbols)]
 
 
-mel_extractor = lru_cache(maxsize=1)(MelExtractor)  # this process's
+mel_extractor = lru_cache(maxsize=1)(MelExtractor)  # one per process
 
 
 @lru_cache(maxsize=1)
 def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
-    """This process's reader of transcripts."""
+    """Return this process's text front end."""
     return TextFrontEnd(config, unknown_symbols=unknown_symbols)
 
 
 def attempt(
     item: Extraction, plan: ExtractionPlan, *, function: Callable[[Extraction, ExtractionPlan], Extraction]
 ) -> Extraction:
-    """``function(item, plan)``, which is `prepare` or `extract`; a bad utterance is refused and leaves nothing new."""
+    """Return ``function(item, plan)``, for `prepare` or `extract`; a bad utterance is refused, without new files."""
     if item.refusal is not None:
         return item
     try:
@@ -110,7 +110,7 @@ def attempt(
 
 
 def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    """Check what can be checked without reading the samples of an utterance; raises InputError."""
+    """Run the checks that don't need an utterance's samples; raises InputError."""
     utterance, options = item.utterance, plan.options
     if not utterance.text:
         raise InputError(f"{utterance.wav}: the transcript is empty")
@@ -136,7 +136,7 @@ def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
 
 
 def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    """With the ids of the transcript."""
+    """Return the item with the ids of its transcript."""
     assert plan.teacher is not None
     front_end = text_front_end(plan.teacher.text.of_transcripts, plan.teacher.unknown_symbols)
     encoded = front_end.encode_words([Span(item.text)])
@@ -144,7 +144,7 @@ def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
 
 
 def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    """With the folders whose file of an earlier run need not be made again."""
+    """Return the item with the folders whose files from an earlier run can be kept."""
     options = plan.options
     n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
     shapes: dict[str, tuple[int, ...]] = {
@@ -160,15 +160,15 @@ def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:
     if "durations" in options.taught:
         if durations is not None and int(durations.sum()) == n_frames:
             item = with_durations(item, durations.numpy())
-        else:  # what is averaged by them is made again, too
+        else:  # averages over them are remade, too
             kept = [one for one in kept if one in (*_OF_FRAMES, "attentions", "mels_teacher")]
     elif durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):
-        kept = []  # the TextGrid has changed, and with it everything that was cut or averaged by it
+        kept = []  # the TextGrid has changed, and so has everything that was cut or averaged with it
     return replace(item, kept=tuple(kept))
 
 
 def with_durations(item: Extraction, durations: np.ndarray) -> Extraction:
-    """With ``durations`` (L,) of the complete recording, nothing of which is cut."""
+    """Return the item with ``durations`` (L,) of the complete recording, untrimmed."""
     return replace(item, durations=durations, kept_symbols=(0, len(durations)))
 
 
@@ -181,13 +181,13 @@ def _with_alignment(item: Extraction, plan: ExtractionPlan) -> Extraction:
         symbols, frames = trim_silence(alignment, options.trim_silence, plan.audio)
     phones, text = alignment.phones[slice(*symbols)], item.text
     if frames[0] == frames[1]:
-        raise InputError(f"{path}: no frame is left without the silence at its ends")
+        raise InputError(f"{path}: no frame is left after trimming the silence at its ends")
     if options.input_type == "phone":
         text = " ".join(phones)
     elif len(phones) != len(text):
         raise InputError(
             f"{path}: {len(phones)} intervals, the transcript has {len(text)} characters; with --input-type "
-            "char each character, spaces too, needs an interval of its own"
+            "char, each character, even a space, needs its own interval"
         )
     durations = np.array(alignment.durations)
     return replace(item, text=text, durations=durations, kept_symbols=symbols, kept_frames=frames, end=alignment.end)
@@ -218,7 +218,7 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     new = {folder: make(folder) for folder in options.folders if folder not in done}
     for folder, tensor in new.items():
         write_feature(plan.path(folder, item.utterance.name), tensor)
-    if options.extract_durs_from_textgrids:  # whose phones training reads beside them
+    if options.extract_durs_from_textgrids:  # training reads the phones next to the durations
         text = plan.path("durations", item.utterance.name).with_suffix(".txt")
         write_atomically(text, lambda file: file.write(item.text.encode()), durable=False)
     pitches = {kind: load_tensor(plan.path(kind + HERTZ, item.utterance.name)).numpy() for kind in options.pitch}
@@ -226,13 +226,13 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
 
 
 def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
-    """The samples of a prepared utterance, (T,)."""
+    """Load the samples (T,) of a prepared utterance."""
     wav = plan.options.dataset_path / item.utterance.wav
     return load_wav(wav, sampling_rate=plan.audio.sampling_rate)
 
 
 def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
-    """A tensor of an earlier run; None if it is absent, truncated (by a power cut), not finite or of another shape."""
+    """Load a tensor of an earlier run; None if it's missing, truncated (by a power cut), not finite or misshapen."""
     try:
         tensor = load_tensor(path) if path.is_file() else None
     except InputError:
@@ -241,7 +241,7 @@ def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
 
 
 def write_feature(path: Path, tensor: Tensor) -> None:
-    """Write a tensor, where a power cut may lose the newest files; raises OutputError with a hint."""
+    """Write a tensor; a power cut may lose the newest files. Raises OutputError with a hint."""
     with writing(path, "; run the same command again with --resume, which keeps complete files"):
         save_tensor(path, tensor, durable=False)
 

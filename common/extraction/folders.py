@@ -14,7 +14,7 @@ from common.text.teacher import TEACHER
 
 
 def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:
-    """Write the settings next to the features; InputError if a folder has features of other settings or models."""
+    """Write the settings next to the features; InputError if a folder has features with other settings or models."""
     options, dataset = plan.options, plan.options.dataset_path
     subfolders = sorted({PurePosixPath(utterance.name).parent for utterance in utterances} | {PurePosixPath()})
     folders = {dataset / name / sub: _settings(name, plan) for name in options.folders for sub in subfolders}
@@ -29,26 +29,26 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
 
 
 def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
-    """What features of that name depend on besides the recordings: the contents of the files beside them."""
+    """Return what the features ``name`` depend on besides the recordings, by the files to store next to them."""
     settings = {SETTINGS: to_plain(plan.audio), "trim_silence.json": {"trim_silence": plan.options.trim_silence}}
     if name == FRAME_PITCH or name.removesuffix(HERTZ) in PITCH_KINDS:
         settings["pitch_method.json"] = {
             name: getattr(plan.options, name) for name in ("pitch_method", "pitch_min", "pitch_max")
         }
-    return settings | {TEACHER: to_plain(plan.teacher) if name in plan.options.taught else {}}  # none: of no teacher
+    return settings | {TEACHER: to_plain(plan.teacher) if name in plan.options.taught else {}}  # {}: no teacher
 
 
 def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None:
-    """Raise InputError for a folder with features, itself or below, whose settings differ or are not there."""
+    """Raise InputError if a folder or a subfolder has features whose settings differ or are missing."""
     if next(folder.rglob("*.pt"), None) is None:
         return
     if not (folder / SETTINGS).is_file():
-        raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
+        raise InputError(f"{folder}: contains features with unknown settings (no {SETTINGS}); move the folder away")
     wanted = {name: value for values in settings.values() for name, value in values.items()}
     stored: dict[str, Any] = {}
     for path in (folder / file for file in settings if (folder / file).is_file()):
         stored |= to_plain(read_audio_config(path)) if path.name == SETTINGS else read_json(path)
-    stored["unknown_symbols"] = wanted.get("unknown_symbols")  # refused clips are listed, others are alike
+    stored["unknown_symbols"] = wanted.get("unknown_symbols")  # it only decides which clips are refused
     names = [name for name in ("model", *wanted) if stored.get(name) != wanted.get(name)]
     if names:
         names = ["model"] if "model" in names else names

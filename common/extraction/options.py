@@ -1,4 +1,4 @@
-"""Options of extract_mels.py: what to extract from recordings, and a generator's mels to fine-tune a vocoder on."""
+"""Options of extract_mels.py: what to extract from recordings, or which mels to make for fine-tuning a vocoder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +10,8 @@ from common.options import group, option, option_of
 from common.text.cleaners import CLEANERS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
-FRAME_PITCH = "pitch"  # folder of pitch in Hz, a value a frame, as a learned alignment trains on it
-_EMA = "use the EMA weights, or the raw ones (default: EMA weights where there are any)"
+FRAME_PITCH = "pitch"  # folder of pitch in Hz, one value per frame, for training with a learned alignment
+_EMA = "use the EMA weights, or the raw ones (default: EMA weights if there are any)"
 HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
 
 
@@ -45,10 +45,10 @@ class FeatureOptions(PitchRange):
     output_meta_file: tuple[Path, ...] = option(
         (), "training lists to write, one for each --wav-text-filelist", published=("--mel-files",), writes=True
     )
-    input_type: str = option("phone", "what the intervals of TextGrids are", choices=("phone", "char"))
-    pitch_method: str = option(ESTIMATORS[0], "what estimates pitch", choices=ESTIMATORS, published=("--f0-method",))
+    input_type: str = option("phone", "what an interval of a TextGrid holds", choices=("phone", "char"))
+    pitch_method: str = option(ESTIMATORS[0], "pitch estimator", choices=ESTIMATORS, published=("--f0-method",))
     trim_silence: float | None = option(
-        None, "silence of TextGrids to keep at both ends; 0 drops its symbol too", least=0, most=3600, metavar="SECONDS"
+        None, "silence to keep at both ends of TextGrids; 0 drops its symbol too", least=0, most=3600, metavar="SECONDS"
     )
     pitch_mean_std_file: Path | None = option(None, "normalize pitch by these statistics, pitch_char_stats__LIST.json")
     cuda: bool = option(False, "run the teacher on the GPU")
@@ -57,13 +57,13 @@ class FeatureOptions(PitchRange):
 
 @dataclass(frozen=True)
 class TeacherOptions:
-    """How the teacher reads."""
+    """How the teacher reads text."""
 
     ema: bool | None = option(None, _EMA)
     symbol_set: str | None = option(None, "instead of the checkpoint's", choices=(*CHARACTER_SETS, *PHONE_SETS))
     text_cleaners: tuple[str, ...] | None = option(None, "instead of the checkpoint's", choices=CLEANERS, empty=True)
     unknown_symbols: str = option(
-        "drop", "drop symbols that it lacks, with a warning that counts, or refuse them", choices=("drop", "error")
+        "drop", "drop symbols that it lacks, with a warning that counts them, or refuse them", choices=("drop", "error")
     )
 
 
@@ -91,16 +91,16 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
 
     @property
     def reads_durations(self) -> bool:
-        """Whether the durations of an earlier run, or of other tools, are read from durations/."""
+        """Whether durations from an earlier run, or from other tools, are read from durations/."""
         return "durations" not in self.folders and any(kind != "pitch_mel" for kind in self.pitch)
 
     @property
     def has_durations(self) -> bool:
-        """Whether there are durations, whatever they come from."""
+        """Whether there are durations, from any source."""
         return "durations" in self.folders or self.reads_durations
 
     def check(self) -> None:
-        """Raise OptionError where options do not fit together."""
+        """Raise OptionError if options don't fit together."""
         of_teacher = [option_of(f"extract_{folder}") for folder in self.taught]
         grids, n_metas = "--extract-durs-from-textgrids", len(self.output_meta_file)
         if not self.folders:
@@ -115,20 +115,20 @@ class ExtractionOptions(CorpusOptions, FeatureOptions, TeacherOptions):
 
 @dataclass(frozen=True)
 class TeacherForcingOptions:
-    """The mels of a text-to-mel model to make under teacher forcing."""
+    """The mels to make with a teacher-forced text-to-mel model."""
 
     checkpoint: Path | None = option(
         None, "checkpoint of a text-to-mel model", required=True, published=("--checkpoint-path",)
     )
-    dataset_path: Path = option(Path(), "folder that the lists start from", names=("-d",))
-    filelist: tuple[Path, ...] = option((), "lists as train.py reads them", published=("--dataset-files",))
+    dataset_path: Path = option(Path(), "folder that the lists' paths start from", names=("-d",))
+    filelist: tuple[Path, ...] = option((), "lists for train.py", published=("--dataset-files",))
     lists: Path | None = option(
-        None, "instead: the lists of that name that scripts/prepare_dataset.sh writes", metavar="FOLDER/NAME"
+        None, "instead: the lists that scripts/prepare_dataset.sh wrote under this name", metavar="FOLDER/NAME"
     )
     output: Path | None = option(None, "folder for the mels", names=("-o",), required=True, writes=True)
     ema: bool | None = option(None, _EMA)
     resume: bool = option(False, "keep the complete mels of an earlier run")
-    batch_size: int = option(32, "clips at once", least=1, names=("-bs",))
+    batch_size: int = option(32, "clips in a batch", least=1, names=("-bs",))
     num_workers: int | None = option(None, "loader processes (default: 4 with --cuda, else 0)", least=0, most=1024)
     computing: ComputingOptions = group(ComputingOptions, "computing")
     unknown_symbols: str = "drop"  # an option of the voice's text front end

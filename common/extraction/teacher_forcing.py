@@ -1,8 +1,8 @@
-"""A text-to-mel model's own mels of a corpus, teacher-forced, to fine-tune a vocoder on.
+"""Makes a corpus's mels with a teacher-forced text-to-mel model, to fine-tune a vocoder on.
 
-The lists are those that `train.py` reads for the model: FastPitch's durations and pitch come from there, and Tacotron 2
-reads each true frame before it makes the next one, so that each mel lies frame by frame on its recording. The mel of
-``mels/anna/1.pt`` or ``wavs/anna/1.wav`` is written to ``<output>/anna/1.pt``, and what all of them are to
+The lists are those that `train.py` reads for the model. FastPitch takes durations and pitch from them, and Tacotron 2
+reads each true frame before it predicts the next one, so each mel matches its recording frame by frame. The mel of
+``mels/anna/1.pt`` or ``wavs/anna/1.wav`` is written to ``<output>/anna/1.pt``, and the settings of all mels to
 ``<output>/audio.json``.
 """
 
@@ -48,7 +48,7 @@ class ForcedClip:
 
 
 def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOptions, precision: Precision) -> Report:
-    """Make the mels of all lists, or those before a signal that stops the run.
+    """Make the mels of all lists, until a signal stops the run.
 
     Raises InputError for a bad list, two lines that would write the same mel, or a folder with other mels.
     """
@@ -84,18 +84,18 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
 
 
 def _named_lists(prefix: Path, columns: str, checkpoint: Path) -> list[Path]:
-    """The training list of that name, of what the model is trained on, and the other splits' lists that there are."""
+    """Return the training list of that name with the model's columns, and the other splits' lists that exist."""
     splits = ("train", "val", "test")
     train, *others = (prefix.with_name(f"{prefix.name}_{columns}_{split}_filelist.txt") for split in splits)
     if not train.is_file():
-        raise InputError(f"{train}: no such list, as {checkpoint} needs; run scripts/prepare_dataset.sh")
+        raise InputError(f"{train}: no such list, which {checkpoint} needs; run scripts/prepare_dataset.sh")
     return [train, *(path for path in others if path.is_file())]
 
 
 def _plan(
     datasets: Sequence[Any], output: Path, options: TeacherForcingOptions, audio: AudioConfig, report: Report
 ) -> list[ForcedClip]:
-    """The clips that are to be made; those refused or complete already go into ``report``."""
+    """Return the clips to make; those refused or already complete go into ``report``."""
     clips = []
     seen: dict[Path, str] = {}
     extractor = MelExtractor(audio)
@@ -105,7 +105,7 @@ def _plan(
         report.n_utterances += 1
         mel = output / f"{name}.pt"
         if seen.setdefault(mel, where) != where:
-            raise InputError(f"{where}: its mel is {mel}, as that of {seen[mel]}")
+            raise InputError(f"{where}: its mel would be {mel}, like that of {seen[mel]}")
         recording = options.dataset_path / path
         if recording.suffix == ".pt":
             paths = [options.dataset_path / "wavs" / f"{name}{suffix}" for suffix in (".wav", ".flac")]
@@ -133,7 +133,7 @@ def _make_mels(
     report: Report,
 ) -> Iterator[int]:
     """Make and write the mels; after each batch, yield the number of its clips."""
-    # The longest first: what does not fit into memory shows at once.
+    # The longest come first, so that running out of memory shows at once.
     lengths = [length for dataset in datasets for length in dataset.lengths]
     clips = sorted(clips, key=lambda clip: -lengths[clip.index])
     batches = [clips[start : start + options.batch_size] for start in range(0, len(clips), options.batch_size)]

@@ -1,4 +1,4 @@
-"""Praat TextGrids to phones and durations in mel frames, with uniform names of pauses and edge silences."""
+"""Converts Praat TextGrids to phones and durations in mel frames, with uniform names for pauses and edge silences."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import tgt
 
 TIER = "phones"
-SILENCE_LABELS = ("sil", "sp", "<eps>", "")  # in either case; an empty label and a gap are silence
-UNKNOWN_WORD = "spn"  # what the Montreal Forced Aligner finds in place of a word that its dictionary lacks
+SILENCE_LABELS = ("sil", "sp", "<eps>", "")  # ignoring case; an empty label or a gap is silence
+UNKNOWN_WORD = "spn"  # the Montreal Forced Aligner's phone for a word that its dictionary lacks
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class TextGridAlignment:
 def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     """Read the tier ``phones``, or ``anna - phones``, of a TextGrid in any format and encoding that Praat reads.
 
-    A boundary at ``t`` seconds is at frame ceil(t * sampling_rate / hop_length). Intervals labelled ``sil``,
+    A boundary at ``t`` seconds is at frame ceil(t * sampling_rate / hop_length). Intervals labeled ``sil``,
     ``sp`` or nothing, and gaps of a frame or more, are ``sil`` at either end and ``sp`` between phones.
-    An unreadable file, a missing tier, and intervals that overlap, are truncated or have no label are InputErrors.
+    Raises InputError for an unreadable file, a missing tier, or intervals that overlap, are truncated or unlabeled.
     """
     tier = _read_tier(path)
 
@@ -54,7 +54,7 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
             labels.append("")
             durations.append(start - reached)
         label = interval.text.strip()
-        if "|" in label or len(label.split()) > 1:  # a list could not hold it
+        if "|" in label or len(label.split()) > 1:  # which a list can't hold
             raise InputError(f"{path}: the phone {shown(label)} at {first:g} s is not one word")
         labels.append(label)
         durations.append(end - start)
@@ -72,10 +72,10 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
 
 
 def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: AudioConfig) -> TextGridAlignment:
-    """Fit an alignment to the mel-spectrogram's number of frames; the last interval takes a difference of one.
+    """Fit an alignment to the mel-spectrogram's number of frames; the last interval absorbs a difference of one.
 
-    A mel-spectrogram has 1 + T // hop frames (or T // hop), the boundaries' rounding gives ceil(T / hop). A larger
-    difference means that the TextGrid is of another recording, an InputError.
+    A mel-spectrogram has 1 + T // hop frames (or T // hop), while the rounded boundaries give ceil(T / hop). Raises
+    InputError for a larger difference, which means that the TextGrid is of another recording.
     """
     missing = n_frames - alignment.n_frames
     last = alignment.durations[-1] + missing
@@ -91,9 +91,9 @@ def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: Audi
 def trim_silence(
     alignment: TextGridAlignment, seconds: float, config: AudioConfig
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Phones and mel frames, first and one past the last, that remain if edge silences last at most ``seconds``.
+    """Return the ranges of phones and mel frames that remain if edge silences last at most ``seconds``.
 
-    The outer part goes: the start of the leading and the end of the trailing silence. With 0 s its phone goes too.
+    This removes the start of the leading and the end of the trailing silence; with 0 s, their phones too.
     """
     keep = round(seconds * config.sampling_rate / config.hop_length)  # frames
     phones, durations = alignment.phones, alignment.durations
@@ -109,8 +109,8 @@ def trim_silence(
 
 
 def _read_tier(path: Path) -> "tgt.IntervalTier":
-    """The phones tier of a file, by Praat's own reader."""
-    import parselmouth  # here, as features without TextGrids need neither
+    """Read the phones tier of a file, with Praat's own reader."""
+    import parselmouth  # here, because features without TextGrids need neither
     import tgt
 
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Speech to text as a command: transcripts, error rates where references are known, and how long that takes."""
+"""The transcription command: transcripts, error rates if references are known, and speed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ def transcribe(
     files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]],
     parameters: Mapping[str, Any],
 ) -> int:
-    """Transcribe recordings to stdout and into files, or only measure the speed; returns the exit status.
+    """Transcribe recordings to stdout and to files, or only measure the speed; returns the exit status.
 
-    ``own`` are the model's options, ``files`` the files that options name, to write and to read; ``parameters`` are
-    logged. Raises InputError if a recording can't be read, OptionError if a file is both read and written.
+    ``own`` holds the model's options, and ``files`` those files named by options, to write and to read. ``parameters``
+    are logged. Raises InputError if a recording can't be read, OptionError if a file is both read and written.
     """
     recognizer = replace(
         load_recognizer(checkpoint, options=own, precision=precision),
@@ -68,7 +68,7 @@ def transcribe(
 
 
 def time_figures(seconds: Sequence[float], *, n_utterances: int, duration: float) -> dict[str, float]:
-    """Latency of a run's batches (s), its percentiles, and throughput; ``duration`` (s) is that of all recordings."""
+    """Return batch latency (s) with percentiles, and throughput; ``duration`` (s) is the total of all recordings."""
     figures = {"avg_latency": sum(seconds) / len(seconds)}
     figures |= {f"{one}%_latency": float(np.percentile(seconds, one)) for one in PERCENTILES}
     figures["avg_sequences/s"] = n_utterances / sum(seconds)
@@ -77,7 +77,7 @@ def time_figures(seconds: Sequence[float], *, n_utterances: int, duration: float
 
 
 def error_rates(transcripts: Sequence[Transcription]) -> dict[str, float]:
-    """``wer`` and ``cer`` of the transcripts with a reference, with counts; {} if there are none."""
+    """Return ``wer`` and ``cer`` of the transcripts with a reference, and counts; {} if there are none."""
     pairs = [(one.reference, one.text) for one in transcripts if one.reference is not None]
     if not pairs:
         return {}
@@ -93,13 +93,13 @@ def print_summary(rates: dict[str, float], times: dict[str, float], *, with_late
         print_line(f"WER {100 * rates['wer']:.2f} %, CER {100 * rates['cer']:.2f} % ({sizes})")
     if with_latency:
         percentiles = ", ".join(f"{one} % {1000 * times[f'{one}%_latency']:.2f}" for one in PERCENTILES)
-        print_line(f"latency of a batch {1000 * times['avg_latency']:.2f} ms ({percentiles})")
+        print_line(f"latency per batch {1000 * times['avg_latency']:.2f} ms ({percentiles})")
     rtf = f"RTF {1 / times['avg_RTF']:.4f} (work / speech), {times['avg_RTF']:.2f} x real time"
     print_line(f"{times['avg_sequences/s']:.2f} sequences/s, {rtf}")
 
 
 def save_transcripts(path: Path, transcripts: Sequence[Transcription]) -> None:
-    """Write transcripts as JSON, with error rates, or (.txt) their texts, one a line."""
+    """Write transcripts and error rates as JSON, or, to a .txt file, one text per line."""
     if path.suffix == ".txt":
         write_text(path, "".join(f"{one.text}\n" for one in transcripts))
         return

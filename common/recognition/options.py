@@ -1,4 +1,4 @@
-"""Options of transcribing recordings."""
+"""Options for transcribing recordings."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ PERCENTILES = (90, 95, 99)  # of latencies
 
 @dataclass(frozen=True)
 class TranscribingOptions(EmaOptions):
-    """What is transcribed, where it is written, and how recordings are batched and measured."""
+    """What to transcribe, where to write it, and how to batch and time recordings."""
 
     input: tuple[Path, ...] = option(
         (),
@@ -31,7 +31,7 @@ class TranscribingOptions(EmaOptions):
     )
     output: tuple[Path, ...] = option(
         (),
-        "file for transcripts and errors, name.json, or for transcripts alone, name.txt; a folder for the log, "
+        "name.json for transcripts and errors, or name.txt for transcripts only; a folder for the log, "
         f"{INFERENCE_LOG}; or both",
         names=("-o",),
         published=("--save-predictions", "--output-dir", "PREDICTION_FILE"),
@@ -41,25 +41,25 @@ class TranscribingOptions(EmaOptions):
     )
     save_logits: Path | None = option(
         None,
-        "file for log-probabilities: a list of tensors (frames, labels and blank), one a recording, for torch.load",
+        "file for log-probabilities: a list of tensors (frames, labels and blank), one per recording, for torch.load",
         metavar="FILE",
         writes=True,
         variable="LOGITS_FILE",
     )
-    quiet: bool = option(False, "print the figures alone")
+    quiet: bool = option(False, "print only the figures")
     log_file: Path | None = option(None, "JSON log of the figures", writes=True, variable="LOG_FILE")
-    max_duration: float | None = option(None, "leave out recordings of more seconds", above=0, variable="MAX_DURATION")
+    max_duration: float | None = option(None, "skip recordings of more seconds", above=0, variable="MAX_DURATION")
     batch_size: int = _measuring(
-        16, "recordings at once", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
+        16, "recordings in a batch", names=("-bs",), least=1, variable="BATCH_SIZE", published=("BS",)
     )
     iterations: int = _measuring(
         0,
-        "batches to measure, repeated if necessary, without writing files; 0: transcribe all recordings once",
+        "batches to time, repeated if necessary, without writing files; 0: transcribe all recordings once",
         least=0,
         published=("--steps",),
     )
     warmup_steps: int = _measuring(
-        0, "batches before measuring begins", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
+        0, "batches to run before timing starts", least=0, variable="WARMUP", published=("NUM_WARMUP_STEPS",)
     )
     pad_to_max_duration: bool = _measuring(
         False, "pad all batches to the length of --max-duration", variable="PAD_TO_MAX_DURATION"
@@ -84,7 +84,7 @@ class TranscribingOptions(EmaOptions):
 
 # Options of the originals that no longer exist, and what to do.
 REMOVED = {
-    "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
+    "--override-config": "the checkpoint holds the network, and --model-config FILE sets how recordings are read",
     "--seed": "transcribing draws no random numbers; leave it out",
     "--dali-device": "recordings are read without DALI; leave it out",
     **dict.fromkeys(

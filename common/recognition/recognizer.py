@@ -17,12 +17,12 @@ from common.audio.wav import resample
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint, precision_for
 from common.precision import Precision, timed
 
-_BATCHES_PER_WINDOW = 16  # within which utterances are sorted by length; results keep the list's order
+_BATCHES_PER_WINDOW = 16  # utterances are sorted by length within a window; results keep the list's order
 
 
 @dataclass(frozen=True)
 class ErrorCounts:
-    """Substitutions, deletions and insertions, and the length of the references."""
+    """Numbers of substitutions, deletions and insertions, and the lengths of the references."""
 
     word_errors: int = 0
     n_words: int = 0  # of the references
@@ -32,7 +32,7 @@ class ErrorCounts:
     @property
     def wer(self) -> float:
         """Word errors per word of the references."""
-        return self.word_errors / max(self.n_words, 1)  # without words, their number, as in jiwer
+        return self.word_errors / max(self.n_words, 1)  # the number of errors if there are no words, as in jiwer
 
     @property
     def cer(self) -> float:
@@ -43,13 +43,13 @@ class ErrorCounts:
 def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorCounts:
     """Sum the errors of hypotheses against their references.
 
-    Words are separated by whitespace; case, punctuation and, in characters, spaces count.
+    Words are separated by whitespace. Case and punctuation count, and so do spaces in characters.
     """
     if not references:
         return ErrorCounts()
-    import jiwer  # here, as only measuring needs it
+    import jiwer  # here, because only error rates need it
 
-    whole = jiwer.ReduceToListOfListOfChars()  # jiwer's default leaves out spaces at both ends
+    whole = jiwer.ReduceToListOfListOfChars()  # jiwer's default strips spaces at both ends
     reference, hypothesis = ([" ".join(text.split()) for text in texts] for texts in (references, hypotheses))
     counts = []
     for found in (
@@ -65,9 +65,9 @@ def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorC
 class SpeechItem:
     """An utterance to transcribe."""
 
-    name: str  # in results: the path of its recording
+    name: str  # in results; the recording's path
     duration: float  # s
-    reference: str | None  # its transcript, where that is known
+    reference: str | None  # its transcript, if known
     load: Callable[[], Tensor]  # samples (T,) float32 at the recognizer's rate, prepared
 
 
@@ -82,7 +82,7 @@ class SpeechToText(ABC):
     def open_speech(
         self, settings: Any, *, sources: Sequence[Path], folder: Path, max_duration: float
     ) -> list[SpeechItem]:
-        """Open the utterances in `Recognizer.open`'s arguments."""
+        """Open utterances; the arguments are those of `Recognizer.open`."""
 
     @abstractmethod
     def prepare(self, wave: Tensor, settings: Any) -> Tensor:
@@ -94,10 +94,10 @@ class SpeechToText(ABC):
 
     @abstractmethod
     def normalize(self, text: str) -> str:
-        """A text as the network would write it, to compare transcripts with."""
+        """Return a text as the network would write it, for comparison with transcripts."""
 
     def prepare_for_inference(self) -> None:  # noqa: B027 - there may be nothing to fold
-        """Fold batch norm and the like; the network is not trained afterwards."""
+        """Fold batch norm and the like; the network can't be trained afterwards."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,11 @@ class Transcription:
     text: str
     reference: str | None
     duration: float  # s
-    log_probs: Tensor | None = None  # (F, C) on the CPU, where they are asked for
+    log_probs: Tensor | None = None  # (F, C) on the CPU, if requested
 
     @property
     def errors(self) -> ErrorCounts | None:
-        """Against the reference, where there is one."""
+        """The errors against the reference, if there is one."""
         return None if self.reference is None else error_counts([self.reference], [self.text])
 
     @property
@@ -122,7 +122,7 @@ class Transcription:
             return []
         best, counts = self.log_probs.argmax(dim=1).unique_consecutive(return_counts=True)
         ends, second = counts.cumsum(0), len(self.log_probs) / max(self.duration, 1e-6)  # frames
-        is_character = best != self.log_probs.size(1) - 1  # and no blank
+        is_character = best != self.log_probs.size(1) - 1  # not blank
         spans = torch.stack([ends - counts, ends], dim=1)[is_character] / second
         words = re.finditer(r"\S+", self.text) if len(spans) == len(self.text) else ()
         return [(one[0], float(spans[one.start(), 0]), float(spans[one.end() - 1, 1])) for one in words]
@@ -133,20 +133,20 @@ class Recognizer:
     """Transcribes speech with a network on its device."""
 
     network: SpeechToText
-    sampling_rate: int  # Hz, of what the network reads
+    sampling_rate: int  # Hz, of the network's input
     settings: Any  # the model's own
     precision: Precision
     batch_size: int = 16
     padded_duration: float = 0.0  # s; every batch is padded to at least this
 
     def normalize(self, text: str) -> str:
-        """A text as the network would write it, to compare transcripts with."""
+        """Return a text as the network would write it, for comparison with transcripts."""
         return self.network.normalize(text)
 
     def open(
         self, sources: Sequence[Path], *, folder: Path = Path(), max_duration: float = math.inf
     ) -> list[SpeechItem]:
-        """Open recordings, folders, lists and manifests, without utterances of more than ``max_duration`` seconds.
+        """Open recordings, folders, lists and manifests, skipping utterances longer than ``max_duration`` seconds.
 
         Relative paths start from ``folder``. Raises InputError if a source or a recording is missing or damaged.
         """
@@ -159,7 +159,7 @@ class Recognizer:
         sampling_rate: int | None = None,
         with_log_probs: bool = False,
     ) -> list[Transcription]:
-        """Transcribe a recording, folder or list by its path, several of them, or waves (T,).
+        """Transcribe a recording, folder or list given by its path, several of these, or waves (T,).
 
         Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's. Raises InputError, naming its
         entry, if a recording cannot be read.
@@ -181,7 +181,7 @@ class Recognizer:
     def measure(
         self, items: Sequence[SpeechItem], *, iterations: int, warmup_steps: int
     ) -> tuple[list[float], list[SpeechItem]]:
-        """Measure ``iterations`` batches (s) after ``warmup_steps`` others; also returns their utterances."""
+        """Time ``iterations`` batches (s) after ``warmup_steps`` others; also returns their utterances."""
         plan = [[items[index] for index in indices] for window in self._windows(items) for indices in window]
         batches = [plan[step % len(plan)] for step in range(-warmup_steps, iterations)]
         times = [self._run(batch)[1] for batch in batches]
@@ -210,7 +210,7 @@ class Recognizer:
             yield [window[start : start + self.batch_size] for start in range(0, len(window), self.batch_size)]
 
     def _run(self, items: Sequence[SpeechItem], *, with_log_probs: bool = False) -> tuple[list[Transcription], float]:
-        """Transcribe a batch; and the seconds from samples in host memory to text."""
+        """Transcribe a batch; also returns the seconds from samples in host memory to text."""
         device = self.precision.device
         rows = [item.load() for item in items]
         longest = torch.zeros(math.ceil(self.padded_duration * self.sampling_rate))
@@ -233,7 +233,7 @@ def load_recognizer(
 ) -> Recognizer:
     """Load the recognizer of a checkpoint; ``options`` are the package's ``InferenceOptions``.
 
-    ``device`` is "auto" (a GPU if there is one; ONNX files run on the CPU), "cpu" or "cuda"; ``precision`` replaces it.
+    ``device`` is "auto" (a GPU if there is one; the CPU for ONNX files), "cpu" or "cuda"; ``precision`` overrides it.
     Raises OptionError if there is no such device, CheckpointError if the file can't be read.
     """
     if not isinstance(checkpoint, LoadedCheckpoint):

@@ -39,7 +39,7 @@ logger = logging.getLogger("serve")
 
 
 class Service:
-    """Models behind an ASGI application: `asgi`."""
+    """Serves models over HTTP; `asgi` is the ASGI application."""
 
     def __init__(
         self,
@@ -50,17 +50,17 @@ class Service:
         sites: Sites | None = None,
         wyoming: socket.socket | None = None,
     ) -> None:
-        """``api_key`` None lets everybody in but the pages that ``sites`` refuses; ``wyoming`` has the address of Home
-        Assistant's protocol.
+        """Without ``api_key``, everyone is admitted except pages that ``sites`` refuses; ``wyoming`` is a bound socket
+        for Home Assistant's protocol.
         """
         self._wyoming = wyoming
         self.models = models
         self.limits = limits
         self._spoken: SynthesisResult | None = None
         self._began = int(time.time())
-        self._text = ThreadPoolExecutor(1, thread_name_prefix="text")  # the front end serves one thread
+        self._text = ThreadPoolExecutor(1, thread_name_prefix="text")  # the front end isn't thread-safe
         MultiPartParser.spool_max_size = limits.max_body  # uploads stay in memory
-        # FastAPI's own page of the interface loads its script from another host.
+        # FastAPI's own documentation page would load its script from another host.
         self._app = FastAPI(
             title="Speech", version=toolkit_version(), docs_url=None, redoc_url=None, lifespan=self._work
         )
@@ -73,18 +73,18 @@ class Service:
         self._worker = Worker(models.recognizer, batch_size=limits.batch_size, metrics=self.gate.metrics)
 
     def warm_up(self) -> None:
-        """Run every network once, in this thread; before the application starts."""
+        """Run every network once in this thread; call this before the application starts."""
         self._spoken = self.models.warm_up()
 
     @asynccontextmanager
     async def _work(self, app: FastAPI) -> AsyncIterator[None]:
-        """Run the networks within the block; answers that are incomplete at its end stay incomplete."""
+        """Run the worker within the block; answers that are unfinished at its end stay unfinished."""
         self._worker.start()
         async with AsyncExitStack() as stack:
             stack.callback(self._text.shutdown, wait=False, cancel_futures=True)
             stack.push_async_callback(asyncio.to_thread, self._worker.stop)
             if self._wyoming is not None:
-                from common.serving import wyoming  # here, as the package is needed for it alone
+                from common.serving import wyoming  # here, because nothing else needs the package
 
                 await stack.enter_async_context(wyoming.answering(self, self._wyoming))
             yield
@@ -104,7 +104,7 @@ class Service:
         self._app.mount("/studio", StaticFiles(directory=STUDIO))
 
     async def _speak(self, wanted: SpeechRequest, request: Request) -> Response:
-        """Speak a text, SSML, or a prosody table; the answer is streamed in the form that was asked for."""
+        """Speak text, SSML or a prosody table, and stream the answer in the requested format."""
         check_model(wanted.model, self.models.voice_name, models=self.models)
         record = record_of(request.scope)
         planned = await self.plan(wanted, record)
@@ -127,7 +127,7 @@ class Service:
         if wanted.stream_format == "sse":
             events = await speaking.begun(speaking.audio_events(job, encoder))
             return StreamingResponse(speaking.server_sent(events), media_type="text/event-stream")
-        headers = {"X-Sampling-Rate": str(encoder.sampling_rate)}  # which pcm does not say
+        headers = {"X-Sampling-Rate": str(encoder.sampling_rate)}  # pcm has no header to state it
         sound = await speaking.begun(speaking.encoded(job, encoder))
         return StreamingResponse(sound, headers=headers, media_type=encoder.media_type)
 
@@ -141,13 +141,13 @@ class Service:
         return planned
 
     def start_speech(self, planned: speaking.Plan, record: RequestRecord) -> SpeechJob:
-        """Queue what is planned for the worker; the job ends with the request of the ``record``."""
+        """Queue a plan for the worker; the job ends with the request of ``record``."""
         job = SpeechJob(planned.voice, planned.inputs, record)
         self._worker.add(job)
         return job
 
     def start_transcript(self, wave: Tensor, record: RequestRecord) -> TranscriptionJob:
-        """Queue a wave (T,) at the recognizer's rate; the job ends with the request of the ``record``."""
+        """Queue a wave (T,) at the recognizer's rate; the job ends with the request of ``record``."""
         record.sound = len(wave) / self.models.transcriber.sampling_rate
         job = TranscriptionJob(wave, record)
         self._worker.add(job)
@@ -164,7 +164,7 @@ class Service:
         return transcript_answer(found, form.response_format)
 
     async def _list_models(self) -> dict[str, Any]:
-        """The models, in OpenAI's form."""
+        """List the models in OpenAI's format."""
         names = (self.models.voice_name, self.models.recognizer_name, *self.models.aliases)
         return {"object": "list", "data": [self._row(name) for name in names if self.models.model_of(name)]}
 
@@ -172,17 +172,17 @@ class Service:
         return {"id": name, "object": "model", "created": self._began, "owned_by": "speech-toolkit"}
 
     async def _describe_model(self, name: str) -> dict[str, Any]:
-        """One model, by its name, an alias or a name of OpenAI's."""
+        """Describe a model, given its name, an alias or one of OpenAI's names."""
         if not self.models.model_of(name):
-            raise ApiError(404, f"no model {shown(name)}; /v1/models has those there are", code="model_not_found")
+            raise ApiError(404, f"no model {shown(name)}; /v1/models lists the models", code="model_not_found")
         return self._row(name)
 
     async def _name_voices(self) -> dict[str, Any]:
-        """The names of voices, as similar servers list them."""
+        """List the names of the voices, as similar servers do."""
         return {"voices": [{"id": name, "name": name} for name in self.models.voice_names]}
 
     async def _list_voices(self) -> dict[str, Any]:
-        """The voices, with their speakers and what can be set."""
+        """List the voices with their speakers and capabilities."""
         return {"object": "list", "data": [describe_voice(self.models, self._spoken)]}
 
     async def _health(self) -> dict[str, str]:
@@ -192,16 +192,16 @@ class Service:
     async def _ready(self) -> dict[str, str]:
         """Report whether requests are processed: 200 or 503."""
         if not self._worker.is_alive():
-            raise ApiError(503, "the networks do not work", code="stopping")
+            raise ApiError(503, "the worker has stopped", code="stopping")
         return {"status": "ready"}
 
     async def _metrics(self) -> Response:
-        """Metrics for Prometheus."""
+        """Return the metrics for Prometheus."""
         return Response(generate_latest(self.gate.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 def _refuse(request: Request, error: Exception) -> JSONResponse:
-    """Answer a request that failed, and add the error to its log line."""
+    """Answer a failed request, and add the error to its log line."""
     failure = api_error(error)
     record_of(request.scope).error = failure.detail
     return failure.response

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 _PURPOSES = {
     "generator": "; to speak with",
-    "vocoder": "; without one: that in voices/, or Griffin-Lim",
+    "vocoder": "; default: the one in voices/, or Griffin-Lim",
     "recognizer": "; to transcribe with",
 }
 
 
 def build_parser(models: Sequence[ModelSpec] | None = None, without: Collection[str] = ()) -> ArgumentParser:
-    """The options of ``serve.py`` with ``models`` that speak, by default all, but for fields ``without``."""
+    """Return the parser of ``serve.py`` for ``models``, by default all that speak, minus the fields ``without``."""
     models = models_with("generator", "vocoder") if models is None else models
     parser = ArgumentParser(
-        description="Serve a voice, and a recognizer, over HTTP, in the form of OpenAI's clients, with the studio at /",
+        description="Serve a voice, and optionally a recognizer, over HTTP with OpenAI's API, and the studio at /",
         prog="serve.py",
-        epilog="Exit status: 0 stopped by SIGTERM, SIGHUP or Ctrl-C, what was spoken then is finished; 1 bad input; "
+        epilog="Exit status: 0 stopped by SIGTERM, SIGHUP or Ctrl-C, after finishing speech in progress; 1 bad input; "
         "2 wrong options.",
     )
     add_options(parser, ServerOptions)

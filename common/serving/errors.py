@@ -1,4 +1,4 @@
-"""Errors in the form that OpenAI's clients read: a status and a JSON object with a one-line message."""
+"""Errors in OpenAI's format: a status and a JSON object with a one-line message."""
 
 import logging
 import re
@@ -17,12 +17,12 @@ _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 
 class ApiError(HTTPException):
-    """An error that answers a request; its message is one line."""
+    """An error to answer a request with; its message is one line."""
 
     def __init__(
         self, status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        """The message begins with the field that is wrong, as ``speed: ...``."""
+        """If a field is wrong, ``message`` starts with its name, as in ``speed: ...``."""
         super().__init__(status, " ".join(message.split()), headers)
         name, colon, _ = message.partition(":")
         self.param = name if colon and " " not in name else None
@@ -41,7 +41,7 @@ class ApiError(HTTPException):
 
 
 def api_error(error: Exception) -> ApiError:
-    """Convert any error for clients; unexpected ones are logged with their traceback."""
+    """Convert any error to one for clients, and log unexpected errors with their traceback."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, HTTPException):
@@ -51,13 +51,13 @@ def api_error(error: Exception) -> ApiError:
     if isinstance(error, InputError):
         return ApiError(400, without_options(str(error)))
     logger.error("error: %s", error, exc_info=error)
-    return ApiError(500, "an internal error, which the server's log has")
+    return ApiError(500, "internal error; see the server's log")
 
 
 def without_options(message: str) -> str:
-    """Rewrite a command's message for clients of a server, who have fields, not options.
+    """Rewrite a command's message for clients, which set fields instead of options.
 
-    Advice that names an option is left out; in what is left, a field's name stands for the option of that name.
+    Advice that names an option is dropped; elsewhere, an option's name becomes the field's name.
     """
     what, *advice = message.split("; ")
     kept = [what, *(clause for clause in advice if not _OPTION.search(clause))]
@@ -65,17 +65,17 @@ def without_options(message: str) -> str:
 
 
 def _describe_invalid(error: RequestValidationError | ValidationError) -> ApiError:
-    """The first fault that pydantic found in a body."""
+    """Describe the first error that pydantic found in a body."""
     fault = error.errors()[0]
     place = ".".join(map(str, fault["loc"])).removeprefix("body").removeprefix(".")
     message = fault["msg"].removeprefix("Value error, ")
-    if not place and fault["type"] == "value_error":  # a message of ours
+    if not place and fault["type"] == "value_error":  # one of our own messages
         return ApiError(400, message)
     if not place or fault["type"] == "json_invalid":
-        return ApiError(400, "the body is not a JSON object that is sent as application/json", code="invalid_json")
+        return ApiError(400, "the body must be a JSON object, sent as application/json", code="invalid_json")
     what, code = f"{message[:1].lower()}{message[1:]}, got {shown(fault['input'])}", "invalid_value"
     if fault["type"] == "missing":
         what, code = "missing", "missing_required_parameter"
     elif fault["type"] == "extra_forbidden":
-        what, code = "unknown field; /openapi.json has those there are", "unknown_parameter"
+        what, code = "unknown field; /openapi.json lists the fields", "unknown_parameter"
     return ApiError(400, f"{shown(place)[1:-1]}: {what}", code=code)

@@ -1,4 +1,4 @@
-"""The checks around every request: site, key, queue length, body size and deadline; its metrics and log line."""
+"""Checks around every request (site, key, queue length, body size and deadline), its metrics and its log line."""
 
 import asyncio
 import hmac
@@ -21,23 +21,23 @@ from common.serving.log import Metrics, RequestRecord
 from common.serving.options import Limits
 
 logger = logging.getLogger("serve")
-HUNG_UP = 499  # as nginx calls a request whose client went away; no client ever sees it
-_STALLED = 30.0  # s in which nothing more of a body comes
-# Domains in which nobody can register a name that leads elsewhere: those of one machine, of LANs and of containers.
+HUNG_UP = 499  # nginx's status for a request whose client disconnected; no client ever sees it
+_STALLED = 30.0  # s without more of a body
+# Domains where nobody can register names publicly: those of a single machine, of LANs and of containers.
 _PRIVATE = (".localhost", ".local", ".internal", ".lan", ".home", ".home.arpa", ".corp", ".test", ".svc")
 _NETLOC = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@\[\]]+?)\.?)(?::[0-9]+)?")
 _IPV4 = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}")
 
 
 class Sites:
-    """Tells requests of our own pages and of programs from those of other sites' pages.
+    """Distinguishes requests by other sites' pages from those by our own pages and by programs.
 
-    A page of another site can reach the server in two ways: by its address, with an ``Origin`` that differs, and by a
-    domain of that site's owner which leads here (DNS rebinding), with a ``Host`` that is no name of this server.
+    Another site's page can reach the server in two ways: by its address, with another ``Origin``, or by a domain
+    that its owner points here (DNS rebinding), with a ``Host`` that isn't one of this server's names.
     """
 
     def __init__(self, allowed: Collection[str] = (), *, host: str = "") -> None:
-        """The hosts of the ``allowed`` origins and ``host``, the listening address, are names of this server."""
+        """This server's names include ``host``, the address it listens on, and the hosts of ``allowed`` origins."""
         self.allowed = frozenset(allowed)
         hosts = (_hostname(one.partition("://")[2]) for one in allowed)
         self._names = {host.lower(), socket.gethostname().lower(), *hosts}
@@ -47,8 +47,8 @@ class Sites:
         host, origin, site = (headers.get(name, "") for name in ("host", "origin", "sec-fetch-site"))
         if origin and not self.allowed.isdisjoint((origin, "*")):
             return
-        if host and not self._is_own(_hostname(host)):  # HTTP/1.0, which browsers don't send, has none
-            what = f"Host {shown(host)} is no name of this server; start it with --allow-origin http(s)://NAME or a key"
+        if host and not self._is_own(_hostname(host)):  # HTTP/1.0, which browsers don't use, may lack it
+            what = f"Host {shown(host)} isn't a name of this server; use --allow-origin http(s)://NAME or a key"
             raise ApiError(403, what, code="wrong_host")
         is_own = site == "same-origin" or origin.partition("://")[2] == host.lower() if origin else site != "cross-site"
         if not is_own:
@@ -56,7 +56,7 @@ class Sites:
             raise ApiError(403, what, code="cross_site")
 
     def _is_own(self, name: str) -> bool:
-        """Whether a host is a name of this server, or one that no other site can have: an address or no domain."""
+        """Return whether a host is a name of this server, or can't belong to another site."""
         is_address = "." not in name or ":" in name or _IPV4.fullmatch(name)  # or a name without a domain
         return bool(is_address) or "*" in self.allowed or name in self._names or name.endswith(_PRIVATE)
 
@@ -75,19 +75,19 @@ class Sites:
 
 
 def _hostname(netloc: str) -> str:
-    """Return the host of ``host:port`` without a final dot; "?.?" where it is none."""
+    """Return the host of ``host:port`` without a final dot; "?.?" if it's malformed."""
     found = _NETLOC.fullmatch(netloc.lower())
     return (found[1] or found[2]) if found else "?.?"
 
 
 class Gate:
-    """ASGI middleware that bounds the work on paths below ``/v1/audio/``."""
+    """ASGI middleware that limits the work on paths below ``/v1/audio/``."""
 
     def __init__(
         self, app: ASGIApp, *, limits: Limits, routes: Collection[BaseRoute], api_key: str | None, sites: Sites
     ) -> None:
         """``/v1/`` and ``/metrics`` require ``api_key`` if given; otherwise ``sites`` decides who may use them."""
-        self.active = 0  # requests for work
+        self.active = 0  # requests that hold a place
         self.metrics = Metrics(queue_length=lambda: self.active)
         self._app = app
         self._limits = limits
@@ -113,7 +113,7 @@ class Gate:
             is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
-        # uvicorn sends no body to those who ask for the head.
+        # uvicorn omits the body of an answer to HEAD.
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "record": record}}
         try:
@@ -123,12 +123,12 @@ class Gate:
             if not is_complete:
                 record.status = HUNG_UP
         except ApiError as error:
-            if record.status:  # the answer is cut, and the client sees that
+            if record.status:  # the answer is truncated, which the client notices
                 record.status = error.status_code
             else:
                 record.error = error.detail
                 await error.response(scope, receive, send_on)
-        except Exception:  # the server must survive any error, of which the client and the log were told
+        except Exception:  # the server must survive any error; the client and the log already have it
             record.status = 500
         self.count(record)
 
@@ -141,7 +141,7 @@ class Gate:
             self.metrics.first_byte.labels(record.endpoint).observe(record.first_byte)
 
     def _check(self, headers: Headers, path: str) -> None:
-        """Raise ApiError for a request without the key, or, if there is none, from another site's page."""
+        """Raise ApiError if a request lacks the key or, on a server without one, comes from another site's page."""
         if self._key is None:
             self._sites.check(headers)
         if self._key is None or not (path.startswith("/v1/") or path == "/metrics"):
@@ -154,7 +154,7 @@ class Gate:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Hold one of the places for work within the block; raises ApiError if all are taken."""
+        """Hold a place in the queue within the block; raises ApiError if the queue is full."""
         if self.active >= self._limits.max_queue:
             message = f"{self.active} requests are waiting, which is this server's limit; try again later"
             raise ApiError(503, message, code="queue_full", headers={"Retry-After": "2"})
@@ -166,7 +166,7 @@ class Gate:
 
     @contextmanager
     def deadline(self) -> Iterator[anyio.CancelScope]:
-        """Limit the time of the block; raises ApiError when it is over."""
+        """Limit the time of the block; raises ApiError when it expires."""
         seconds = self._limits.deadline
         try:
             with anyio.fail_after(seconds) as scope:
@@ -175,7 +175,7 @@ class Gate:
             raise ApiError(504, f"not done within {seconds:g} s, this server's limit", code="deadline") from error
 
     async def _work(self, scope: Scope, receive: Receive, send: Send, time_limit: anyio.CancelScope) -> None:
-        """Let the application answer; a request for work reads its body first, and ends when the client hangs up."""
+        """Let the application answer; below ``/v1/audio/``, read the body first, and stop if the client hangs up."""
         if scope["method"] != "POST" or not scope["path"].startswith("/v1/audio/"):
             await self._app(scope, receive, send)
             return
@@ -197,14 +197,14 @@ async def _until_hung_up(receive: Receive) -> None:
 
 
 async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
-    """Read the body before a place is taken, and return what replays it; None if the client hung up."""
+    """Read the whole body, and return a ``receive`` that replays it; None if the client hung up."""
     body, is_complete = bytearray(), False
     while not is_complete:
         try:
             with anyio.fail_after(_STALLED):
                 message = await receive()
         except TimeoutError as error:
-            raise ApiError(408, f"no more of the body came within {_STALLED:g} s", code="body_timeout") from error
+            raise ApiError(408, f"received no more of the body within {_STALLED:g} s", code="body_timeout") from error
         if message["type"] == "http.disconnect":
             return None
         body += message.get("body", b"")
@@ -220,5 +220,5 @@ async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
 
 
 def record_of(scope: Scope) -> RequestRecord:
-    """Return the record of a request, which its work fills in."""
+    """Return the record of a request, for its handler to fill in."""
     return cast(RequestRecord, scope["state"]["record"])

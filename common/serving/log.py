@@ -17,29 +17,29 @@ class RequestRecord:
     """What one request asked for and how it was answered."""
 
     what: str  # method and path, or the protocol and its event
-    endpoint: str  # in the metrics
-    status: int = 0  # as of HTTP; 0: the answer has not begun
-    characters: int | None = None  # of the text; None: there is none
-    sound: float | None = None  # s that were sent or transcribed
+    endpoint: str  # label in the metrics
+    status: int = 0  # HTTP status; 0: the answer hasn't started
+    characters: int | None = None  # in the text; None without a text
+    sound: float | None = None  # s sent or transcribed
     first_byte: float | None = None  # s to the first byte of the answer's body, or to the first sound
-    seconds: float = 0.0  # in all
+    seconds: float = 0.0  # total
     error: str | None = None  # what the client was told
     stop_work: Callable[[], None] = lambda: None  # called when the request ends, however that happens
     _began: float = field(default_factory=time.monotonic, repr=False)
 
     def begin_answer(self) -> None:
-        """Note the time of the first byte."""
+        """Record the time of the first byte."""
         self.first_byte = self.first_byte or time.monotonic() - self._began
 
     def finish(self) -> None:
-        """End the request's work, and write its line."""
+        """End the request's work, and log its line."""
         self.stop_work()
         self.seconds = time.monotonic() - self._began
         logger.info("%s", self.line, extra={"request": self})
 
     @property
     def line(self) -> str:
-        """The record in words."""
+        """The record as a line of the log."""
         parts = [f"{self.what} {self.status}"]
         if self.characters is not None:
             parts.append(f"{self.characters} characters")
@@ -73,11 +73,11 @@ class Metrics:
             "speech_requests", "Requests by path and status (499: hung up)", ("endpoint", "status"), registry=registry
         )
         times = partial(Histogram, labelnames=("endpoint",), buckets=_SECONDS, registry=registry)
-        self.seconds = times("speech_request_seconds", "Time of a request")
+        self.seconds = times("speech_request_seconds", "Duration of a request")
         self.first_byte = times("speech_first_byte_seconds", "Time to the first byte of the answer")
-        queue = Gauge("speech_queue_length", "Requests that wait or are in work", registry=registry)
+        queue = Gauge("speech_queue_length", "Requests waiting or in progress", registry=registry)
         queue.set_function(queue_length)
-        self.audio = Counter("speech_audio_seconds", "Seconds of sound that were made", registry=registry)
-        text = "Utterances, or recordings, that a network took at once"
+        self.audio = Counter("speech_audio_seconds", "Seconds of sound produced", registry=registry)
+        text = "Utterances or recordings in a batch"
         self.batch = Histogram("speech_batch_size", text, ("work",), buckets=_SIZES, registry=registry)
         ProcessCollector(registry=registry)  # process_resident_memory_bytes among others

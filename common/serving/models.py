@@ -16,11 +16,11 @@ from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 
-# Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
-# the speaker that a request without a voice has.
+# Names that OpenAI's clients send. A model's name stands for the server's one model of that kind,
+# and a voice's name for the default speaker.
 VOICE_MODELS = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 RECOGNIZERS = ("whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-transcribe")
-_DATE = re.compile(r"-[0-9]{4}(-[0-9]{2}-[0-9]{2})?$")  # of a version: tts-1-1106, gpt-4o-mini-tts-2025-12-15
+_DATE = re.compile(r"-[0-9]{4}(-[0-9]{2}-[0-9]{2})?$")  # dated: tts-1-1106, gpt-4o-mini-tts-2025-12-15
 VOICES = tuple("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
 
 
@@ -32,7 +32,7 @@ class ServedModels:
     voice_name: str
     recognizer: Recognizer | None = None
     recognizer_name: str = ""
-    aliases: Mapping[str, str] = field(default_factory=dict)  # further names of voices, speakers and models
+    aliases: Mapping[str, str] = field(default_factory=dict)  # additional names for voices, speakers and models
 
     def model_of(self, name: str) -> str | None:
         """Return the id of the model that a client's name stands for; None or "" if there is none."""
@@ -50,32 +50,32 @@ class ServedModels:
         return names + [name for name, meant in self.aliases.items() if meant in names and name not in names]
 
     def voice_with_seed(self, seed: int | None) -> Voice:
-        """The voice, with the seed of a request where that has one."""
+        """Return the voice, with the seed of a request if it has one."""
         if seed is None:
             return self.voice
         return self.voice.with_synthesizer(controls=replace(self.voice.synthesizer.controls, seed=seed))
 
     @property
     def transcriber(self) -> Recognizer:
-        """The recognizer; raises ApiError where there is none."""
+        """The recognizer; raises ApiError if there is none."""
         if self.recognizer is None:
             raise ApiError(404, "this server has no recognizer, so it cannot transcribe", code="no_recognizer")
         return self.recognizer
 
     def warm_up(self) -> SynthesisResult:
-        """Run every network once, as the first time takes longer; returns what was spoken."""
+        """Run every network once, since the first run is slow; returns what was spoken."""
         if self.recognizer is not None:
             self.recognizer.transcribe(torch.zeros(self.recognizer.sampling_rate))  # 1 s
         try:
             item = self.voice.plan("One, two, three, four, five.")[0]
-        except InputError:  # a voice of another alphabet says some of its symbols
+        except InputError:  # a voice with another alphabet speaks some of its symbols
             tokens = self.voice.front_end.inputs(list(range(len(self.voice.front_end.symbols)))[:20])
             item = SynthesisInput(Phrase("warm-up", PurePosixPath("speech.wav")), tokens=tokens)
         return next(iter(self.voice.synthesizer.synthesize([item])))
 
 
 def check_model(name: str | None, served: str, *, models: ServedModels) -> None:
-    """Raise ApiError for a model's name that doesn't stand for the one ``served``."""
+    """Raise ApiError if a model's name doesn't stand for the one ``served``."""
     if name is not None and models.model_of(name) != served:
         raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
@@ -88,7 +88,7 @@ def _name_of(vocoder: Vocoder | None) -> str:
 
 
 def describe_voice(models: ServedModels, spoken: SynthesisResult | None) -> dict[str, Any]:
-    """The voice as ``/v1/voices`` lists it; ``spoken`` is by it, and shows what its model predicts."""
+    """Describe the voice for ``/v1/voices``; ``spoken``, a result of the voice, shows what its model predicts."""
     voice, config = models.voice, models.voice.front_end.config
     output = None if spoken is None else spoken.output
     row = {
@@ -103,7 +103,7 @@ def describe_voice(models: ServedModels, spoken: SynthesisResult | None) -> dict
         "sampling_rate": voice.sampling_rate,
         "hop_length": voice.audio.hop_length,
     }
-    mean = getattr(voice.synthesizer.network, "pitch_mean", None)  # Hz, (1,) or one of each speaker
+    mean = getattr(voice.synthesizer.network, "pitch_mean", None)  # Hz, (1,) or one value per speaker
     if isinstance(mean, Tensor) and float(mean.mean()) > 0:
         row["pitch_mean"] = round(float(mean.mean()), 2)
     return row

@@ -8,12 +8,12 @@ from markupsafe import Markup
 
 from common.pages.render import NAME, PALETTE, STYLESHEET, render_template
 
-STUDIO = Path(__file__).parent / "studio"  # its scripts, which the server offers as they are
+STUDIO = Path(__file__).parent / "studio"  # its scripts, served unchanged
 
 
 @cache
 def studio_page() -> str:
-    """The HTML of the studio: its policy lets no script run and no request go but from and to its own server."""
+    """Return the studio's HTML. Its policy only allows scripts from its own server, and requests to it."""
     style = STYLESHEET + _chosen_colors() + (STUDIO / "studio.css").read_text(encoding="utf-8")
     policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
     policy += "; form-action 'none'; script-src 'self'"
@@ -21,7 +21,7 @@ def studio_page() -> str:
 
 
 def _chosen_colors() -> str:
-    """The palette's colors again, for those who choose light or dark on the page."""
+    """Repeat the palette's colors, for users who choose light or dark on the page."""
     light, dark = re.findall(r":root \{(.*?)\}", PALETTE, re.DOTALL)
     rule = ':root[data-theme="{0}"] {{{1}  color-scheme: {0};\n}}\n'
     return rule.format("light", light) + rule.format("dark", dark)

@@ -15,12 +15,12 @@ from common.errors import InputError
 from common.serving.app import Service
 from common.signals import stops_handled_by
 
-_HEAD = 20.0  # s from the end of the answer before, or from connecting, until a request's head is complete
+_HEAD = 20.0  # s for a request's head to arrive, after the connection or the previous answer
 
 
 def bind(host: str, port: int, *, options: str = "") -> socket.socket:
     """Bind a socket that doesn't listen yet; raises InputError, naming ``options``, if the address is taken."""
-    # asyncio sends at once (TCP_NODELAY) what goes to a socket that says that it is of TCP; else clients wait 40 ms.
+    # asyncio only sets TCP_NODELAY on a socket whose protocol is TCP; without it, clients wait 40 ms.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,30 +34,30 @@ def bind(host: str, port: int, *, options: str = "") -> socket.socket:
 
 
 def address_of(bound: socket.socket, *, scheme: str = "http") -> str:
-    """The URL of a socket, for a client on this machine where it has every address."""
+    """Return the URL of a socket; if it has all addresses, the one for a client on this machine."""
     host, port = bound.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def is_loopback(bound: socket.socket) -> bool:
-    """Whether only this machine can connect to it."""
+    """Return whether only this machine can connect to it."""
     host = bound.getsockname()[0]
     return host == "::1" or host.startswith("127.")
 
 
 class _Protocol(H11Protocol):
-    """A connection that is closed if no request is complete in time; uvicorn only closes idle ones."""
+    """A connection that is closed if a request's head doesn't arrive in time; uvicorn only closes idle ones."""
 
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start waiting for a request."""
         super().connection_made(transport)
         self._wait_for_head()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next one."""
+        """Start waiting for the next one."""
         self._wait_for_head()
         super().on_response_complete()
 
@@ -72,11 +72,11 @@ class _Protocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server of a `Service`, which a signal of ``STOPS`` ends with exit status 0."""
+    """Runs a `Service` with uvicorn; a signal in ``STOPS`` ends it with exit status 0."""
 
     def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
-        """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
-        # What uvicorn would say of cut answers is no error; the gate reports errors.
+        """It stops at most ``deadline`` s after it's asked to; ``on_start`` is called once it accepts connections."""
+        # uvicorn would report truncated answers as errors; the gate reports the actual ones.
         silent: Any = {"log_config": None, "log_level": "critical", "access_log": False}
         end = math.ceil(deadline)
         super().__init__(uvicorn.Config(service.asgi, http=_Protocol, timeout_graceful_shutdown=end, **silent))
@@ -88,6 +88,6 @@ class Server(uvicorn.Server):
         self._on_start()
 
     def capture_signals(self) -> Any:  # a context manager
-        """Let signals ask to stop; uvicorn's own would then end the process by the signal."""
+        """Let signals ask the server to stop; uvicorn's own handler would also end the process with the signal."""
         is_main = threading.current_thread() is threading.main_thread()
         return stops_handled_by(self.handle_exit) if is_main else nullcontext()

@@ -14,35 +14,35 @@ from common.errors import AudioError
 SUBTITLES = {"srt": "application/x-subrip; charset=utf-8", "vtt": "text/vtt"}  # kinds and their Content-Type
 USUAL_FORMAT = "mp3"
 _AT_ONCE = {"flush_packets": "1"}  # of FFmpeg
-_OPUS = _AT_ONCE | {"page_duration": "20000"}  # us; short pages of Ogg, so that what is encoded goes out at once
-_CONSTANT = {"bitrate_mode": "CONSTANT", "compression_level": 0.5}  # players know an MP3's length by the bit rate
-FORMATS = {  # by response_format: Content-Type and format
+_OPUS = _AT_ONCE | {"page_duration": "20000"}  # us; short Ogg pages, to send encoded sound immediately
+_CONSTANT = {"bitrate_mode": "CONSTANT", "compression_level": 0.5}  # players infer an MP3's length from its bit rate
+FORMATS = {  # response_format -> Content-Type and format
     "mp3": ("audio/mpeg", SOUND_FORMATS[".mp3"]._replace(options=_CONSTANT)),
     "opus": ("audio/ogg; codecs=opus", SoundFormat("ogg", "libopus", SOUND_FORMATS[".opus"].rates, _OPUS)),
     "aac": ("audio/aac", SoundFormat("adts", "aac", SOUND_FORMATS[".m4a"].rates, _AT_ONCE)),
     "flac": ("audio/flac", SOUND_FORMATS[".flac"]),
     "wav": ("audio/wav", SOUND_FORMATS[".wav"]),
-    "pcm": ("audio/pcm", SoundFormat("RAW", "PCM_16", (24000,))),  # the rate that OpenAI's clients take it to have
+    "pcm": ("audio/pcm", SoundFormat("RAW", "PCM_16", (24000,))),  # the rate that OpenAI's clients assume
     "ogg": ("audio/ogg", SOUND_FORMATS[".ogg"]),
 }
 
 
 class Encoder:
-    """Turns pieces of a wave into the bytes of one file, as they come.
+    """Encodes a wave as a file, piece by piece.
 
-    A wav's header announces an unknown length (0xFFFFFFFF), which players take to last until the data ends; pcm is
-    signed 16-bit little-endian without any header. A flac comes whole at the end: its header must have the number of
-    samples. Sound of a rate that a format does not hold is resampled.
+    A wav's header gives an unknown length (0xFFFFFFFF), so players read until the data ends; pcm is signed 16-bit
+    little-endian without a header. A flac comes whole at the end, since its header needs the number of samples. If a
+    format doesn't support the sampling rate, the sound is resampled.
     """
 
     def __init__(self, form: str, *, sampling_rate: int) -> None:
         """``form`` is one of `FORMATS`; ``sampling_rate`` (Hz) is the wave's."""
         self.media_type, kind = FORMATS[form]
-        self.sampling_rate = rate = rate_for(sampling_rate, kind.rates)  # Hz, of what comes out
-        self.is_quick = form in ("wav", "pcm")  # to encode: there is nothing to compress
+        self.sampling_rate = rate = rate_for(sampling_rate, kind.rates)  # Hz, of the output
+        self.is_quick = form in ("wav", "pcm")  # to encode, since nothing is compressed
         self._is_whole = form == "flac"
         self._bytes = io.BytesIO()
-        self._n_taken = 0  # bytes; what libsndfile writes there again at the end has no effect
+        self._n_taken = 0  # bytes; libsndfile may rewrite these at the end, without effect
         self._resampler = None
         if rate != sampling_rate:
             self._resampler = soxr.ResampleStream(sampling_rate, rate, 1, dtype="float32", quality="HQ")
@@ -51,12 +51,12 @@ class Encoder:
             self._write, self._close = open_encoder(self._bytes, kind, rate)
 
     def encode(self, wave: Tensor) -> bytes:
-        """The bytes that wave (T,), nominally in [-1, 1], adds: none, while the encoder gathers a block."""
+        """Encode a wave (T,), nominally in [-1, 1]; returns no bytes while the encoder fills a block."""
         self._add(wave.numpy(), last=False)
         return b"" if self._is_whole else self._take()
 
     def finish(self) -> bytes:
-        """The file's last bytes."""
+        """Return the last bytes of the file."""
         self._add(np.zeros(0, np.float32), last=True)
         if not self.is_quick:
             self._close()
@@ -79,7 +79,7 @@ class Encoder:
 
 
 def decode_upload(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
-    """An upload -> (T,) float32; raises AudioError where it is no sound, damaged, or longer than ``max_seconds``."""
+    """Decode an upload to (T,) float32; raises AudioError if it isn't sound, is damaged or exceeds ``max_seconds``."""
     blocks, n_samples = list[np.ndarray](), 0
     for block in decode(data, sampling_rate=sampling_rate, name="file").blocks:
         blocks.append(block)

@@ -24,24 +24,24 @@ from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult,
 from common.synthesis.voice import Voice
 from common.text.ssml import has_markup
 
-_SLOWEST = 0.1  # of the usual rate, all factors multiplied
+_SLOWEST = 0.1  # lowest product of all rate factors
 _LONGEST_UTTERANCE = 120.0  # s
 _LONGEST = 900.0  # s
-_SYMBOL = 0.06  # s, about, at the usual rate
-_WRITTEN_OUT = 4  # symbols that a text may have when it is written out, for each character that it may have
+_SYMBOL = 0.06  # s, approximate length of a symbol at the usual rate
+_WRITTEN_OUT = 4  # symbols allowed per allowed character, since numbers are written out
 Item = TypeVar("Item")
 
 
 class Plan(NamedTuple):
-    """What a request asks for, checked."""
+    """A request, checked and ready to synthesize."""
 
     voice: Voice
     inputs: list[SynthesisInput]
-    warning: str  # of what was left out; "": nothing was
+    warning: str  # about dropped symbols; "" if there are none
 
 
 def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> Plan:
-    """Plan a request, without running a network; raises ApiError or InputError for what cannot be spoken."""
+    """Plan a request without running a network; raises ApiError or InputError if it can't be spoken."""
     voice = models.voice_with_seed(request.seed)
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
@@ -57,7 +57,7 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     else:
         _check_length(where, len(text), "characters", max_characters)
         if request.ssml is not None and request.ssml != has_markup(text):
-            wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
+            wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a literal <"
             raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})")
         inputs = voice.plan(text, **how)
         _check_length(where, sum(map(len, (one.symbols for one in inputs))), "symbols", _WRITTEN_OUT * max_characters)
@@ -86,21 +86,21 @@ def _check_work(items: list[SynthesisInput], *, seconds_of_frame: float) -> None
     """Raise InputError for utterances, pauses and durations that would take too much time and memory."""
     where = items[0].phrase.where
     if min((style.rate for item in items for style in item.styles or ()), default=1.0) < _SLOWEST:
-        raise InputError(f"{where}: a rate below {_SLOWEST:g} of the usual one")
-    seconds, total = 0.0, 0.0  # of the longest, and in all
+        raise InputError(f"{where}: the rate is below {_SLOWEST:g} of the usual one")
+    seconds, total = 0.0, 0.0  # of the longest utterance, and in total
     for item in items:
         given = 0.0 if item.durations is None else float(item.durations.sum()) * seconds_of_frame
         said = _SYMBOL * (sum(1 / style.rate for style in item.styles) if item.styles else item.length)
         seconds, total = max(seconds, given or said), total + given + item.lead + item.pause
     if seconds > _LONGEST_UTTERANCE:
         what = f"an utterance of about {seconds:.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}"
-        raise InputError(f"{where}: {what}; make sentences of it")
+        raise InputError(f"{where}: {what}; split it into sentences")
     if total > _LONGEST:
         raise InputError(f"{where}: {total:.0f} s of pauses and given durations; this server's limit is {_LONGEST:g}")
 
 
 async def begun(items: AsyncIterator[Item]) -> AsyncIterator[Item]:
-    """Wait for the first item, so that an earlier failure is an error and not a truncated answer."""
+    """Wait for the first item, so that an early failure becomes an error, not a truncated answer."""
     first = await anext(items)
 
     async def all_items() -> AsyncIterator[Item]:
@@ -112,14 +112,14 @@ async def begun(items: AsyncIterator[Item]) -> AsyncIterator[Item]:
 
 
 async def pieces_of(job: SpeechJob) -> AsyncIterator[Tensor]:
-    """The pieces (T_i,) of a job's sound."""
+    """Yield the pieces (T_i,) of a job's sound."""
     while (made := await job.take()) is not None:
         if isinstance(made, Tensor):
             yield made
 
 
 async def utterances_of(job: SpeechJob) -> AsyncIterator[SynthesisResult]:
-    """A job's utterances, each as soon as its sound is complete."""
+    """Yield a job's utterances, each as soon as its sound is complete."""
     pieces: list[Tensor] = []
     while (made := await job.take()) is not None:
         if isinstance(made, Tensor):
@@ -130,12 +130,12 @@ async def utterances_of(job: SpeechJob) -> AsyncIterator[SynthesisResult]:
 
 
 async def whole_speech(job: SpeechJob) -> Speech:
-    """All of a job's sound, with what is known of it."""
+    """Return the complete speech of a job."""
     return job.voice.join([part async for part in utterances_of(job)])
 
 
 async def encoded(job: SpeechJob, encoder: Encoder) -> AsyncIterator[bytes]:
-    """A job's sound as the bytes of a file."""
+    """Yield a job's sound as the bytes of a file."""
     async for wave in pieces_of(job):
         if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
             yield data
@@ -144,7 +144,7 @@ async def encoded(job: SpeechJob, encoder: Encoder) -> AsyncIterator[bytes]:
 
 
 async def audio_events(job: SpeechJob, encoder: Encoder) -> AsyncIterator[dict[str, Any]]:
-    """A job's sound as OpenAI's events."""
+    """Yield a job's sound as OpenAI's events."""
     async for data in encoded(job, encoder):
         yield {"type": "speech.audio.delta", "audio": _base64(data)}
     n_frames = round((job.record.sound or 0.0) * job.voice.sampling_rate / job.voice.audio.hop_length)
@@ -153,7 +153,7 @@ async def audio_events(job: SpeechJob, encoder: Encoder) -> AsyncIterator[dict[s
 
 
 async def described_events(job: SpeechJob, *, warning: str) -> AsyncIterator[dict[str, Any]]:
-    """Each utterance of a job as `described`."""
+    """Yield each utterance of a job as an event with the fields of `described`."""
     async for part in utterances_of(job):
         body = await asyncio.to_thread(described, job.voice.join([part]), warning=warning)
         yield {"type": "speech.utterance", "part": part.item.part, "n_parts": part.item.n_parts, **body}
@@ -162,7 +162,7 @@ async def described_events(job: SpeechJob, *, warning: str) -> AsyncIterator[dic
 
 
 async def server_sent(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[str]:
-    """Events as they are sent; an error is one too."""
+    """Format events for sending; an error becomes an event, too."""
     try:
         async for event in events:
             yield f"data: {json.dumps(event)}\n\n"
@@ -171,7 +171,7 @@ async def server_sent(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[st
 
 
 def described(speech: Speech, *, warning: str) -> dict[str, Any]:
-    """Sound, words, prosody and mel of what was spoken, and what was left out, for JSON: what the studio shows."""
+    """Return speech as JSON for the studio: sound, words, prosody and mel, and a warning about dropped symbols."""
     mel = speech.mel
     low, high = float(mel.min()), float(mel.max())
     scaled = ((mel - low) / max(high - low, 1e-6) * 255).round().to(torch.uint8)

@@ -9,11 +9,11 @@ from common.recognition.recognizer import Transcription
 from common.serving.sound import SUBTITLES
 from common.synthesis.speech import SpokenUtterance, SpokenWord, cues_of, subtitles_of
 
-_PAUSE = 0.6  # s without a word, after which another cue begins
+_PAUSE = 0.6  # s without a word, after which a new cue begins
 
 
 def transcript_answer(found: Transcription, form: str) -> Response:
-    """The answer in a ``form`` of `TranscriptionRequest`."""
+    """Return the answer in a ``form`` of `TranscriptionRequest`."""
     if form == "text":
         return PlainTextResponse(found.text + "\n")
     if form == "json":
@@ -26,7 +26,7 @@ def transcript_answer(found: Transcription, form: str) -> Response:
         for index, cue in enumerate(cues)
     ]
     words = [{"word": text, "start": start, "end": end} for text, start, end in found.words]
-    # A recognizer writes the language that it was trained on, and does not say which that is.
+    # A recognizer doesn't know which language it was trained on.
     body: dict[str, Any] = {"task": "transcribe", "language": "unknown", "duration": found.duration}
     return JSONResponse(body | {"text": found.text, "segments": segments, "words": words})
 

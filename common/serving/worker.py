@@ -1,9 +1,9 @@
 """The thread that runs the networks for all requests.
 
-Texts that wait become mels together, in batches of similar length. Mels become sound piece by piece, a piece of each
-request in turn, so that a long text does not hold up short ones; but of a batch's number of requests alone, the first
-that came, or too many would all be late together. A step of a network is never interrupted: a job that is canceled,
-because its client hung up or its time is over, ends before the next one.
+Waiting texts become mels in batches of similar length. Mels become sound piece by piece, one piece of each request in
+turn, so that a long text doesn't hold up short ones. Only the oldest requests, at most a batch of them, take turns;
+otherwise, all of them would be late. A step of a network is never interrupted: a job that is canceled, because its
+client hung up or its deadline passed, ends before the next step.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from common.synthesis.utterances import SynthesisInput, SynthesisResult, silence
 from common.synthesis.voice import Voice
 
 logger = logging.getLogger("serve")
-_AHEAD = 5.0  # s of sound that may wait for a slow client; then the worker serves other requests
+_AHEAD = 5.0  # s of sound to buffer for a slow client; the worker then serves other requests
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
 _LITTLE = 16  # symbols; smaller differences in length don't matter
 Result = TypeVar("Result")
-Work = Callable[[Sequence[Any]], None]  # on jobs at once
+Work = Callable[[Sequence[Any]], None]  # on a batch of jobs
 Step = tuple[Work, Sequence[Any]]
 
 
@@ -37,8 +37,8 @@ class Job(Generic[Result]):
 
     def __init__(self, record: RequestRecord) -> None:
         """The job is canceled when the request of the ``record`` ends."""
-        self.is_over = False  # done, failed or canceled: there is no more work to do
-        self.on_change: Callable[[], None] = lambda: None  # called when results were taken, and by `cancel`
+        self.is_over = False  # done, failed or canceled: no work is left
+        self.on_change: Callable[[], None] = lambda: None  # called after a result is taken, and by `cancel`
         self.record = record
         record.stop_work = self.cancel
         self._loop = asyncio.get_running_loop()
@@ -54,16 +54,16 @@ class Job(Generic[Result]):
         """Pass on a result with ``seconds`` of sound, or the error that ends the job; None: done."""
         self.is_over = self.is_over or result is None or isinstance(result, Exception)
         self._made += seconds
-        with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
+        with suppress(RuntimeError):  # the event loop has ended with the server, so nobody is waiting
             self._loop.call_soon_threadsafe(self._results.put_nowait, (result, seconds))
 
     def cancel(self) -> None:
-        """Drop the remaining work; without effect on a finished job."""
+        """Drop the remaining work; has no effect on a finished job."""
         self.is_over = True
         self.on_change()
 
     async def take(self) -> Result | None:
-        """The next result, or None after the last one; raises what the work failed with."""
+        """Return the next result, or None after the last one; raises the error that ended the job."""
         result, seconds = await self._results.get()
         if isinstance(result, Exception):
             raise result
@@ -75,25 +75,25 @@ class Job(Generic[Result]):
 
 
 class SpeechJob(Job[Tensor | SynthesisResult]):
-    """A text to speak. Its results are, for each utterance, the pieces of its wave (T_i,), and then the utterance."""
+    """A text to speak. Its results for each utterance are the pieces of the wave (T_i,), then the utterance itself."""
 
     def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput], record: RequestRecord) -> None:
         super().__init__(record)
         self.voice = voice
-        self.inputs = deque(inputs)  # that wait to become mels
+        self.inputs = deque(inputs)  # waiting to become mels
         self.n_symbols = sum(item.length for item in inputs)
-        self.mel: SynthesisResult | None = None  # that is made sound of
+        self.mel: SynthesisResult | None = None  # being turned into sound
         self.pieces: Iterator[Tensor] = iter(())
-        self.n_left = 0  # samples of them that are not made yet
-        self.turn = 0  # when the last piece was made: a number that grows
+        self.n_left = 0  # samples still to be made
+        self.turn = 0  # number of its last piece, counted over all jobs
 
     @property
     def waits(self) -> bool:
-        """Whether its next utterance is to become a mel."""
+        """Whether its next utterance is ready to become a mel."""
         return bool(self.inputs) and self.mel is None and not self.is_full
 
     def fits(self, other: "SpeechJob") -> bool:
-        """Whether the next utterances of both may be generated at once."""
+        """Return whether the next utterances of both jobs can share a batch."""
         mine, its = self.inputs[0], other.inputs[0]
         short, long = sorted((mine.length, its.length))
         alike = long <= max(_LONGEST_RATIO * short, short + _LITTLE)
@@ -116,7 +116,7 @@ class Worker:
         self._recognizer = recognizer
         self._batch_size = batch_size
         self._metrics = metrics
-        self._jobs: list[Job] = []  # in the order that they came
+        self._jobs: list[Job] = []  # in order of arrival
         self._changed = threading.Condition()
         self._stopped = False
         self._kinds = cycle((self._next_mels, self._next_piece, self._next_transcripts))
@@ -162,16 +162,16 @@ class Worker:
                 jobs[0].put(error)
                 return
             if isinstance(error, torch.OutOfMemoryError):
-                logger.warning("warning: no memory for %d requests at once; give a smaller --batch-size", len(jobs))
+                logger.warning("warning: out of memory for %d requests at once; use a smaller --batch-size", len(jobs))
             for job in jobs:
                 self._do(work, [job])
 
     def _speaking(self) -> list[SpeechJob]:
-        """The texts whose clients have no sound waiting."""
+        """Return the speech jobs whose buffers aren't full."""
         return [job for job in self._jobs if isinstance(job, SpeechJob) and not job.is_full]
 
     def _next_mels(self) -> Step | None:
-        """The next utterance of the first request without a mel, with others of similar length."""
+        """Batch the next utterance of the first request without a mel with others of similar length."""
         speaking = self._speaking()
         first = next((job for job in speaking[: self._batch_size] if job.waits), None)
         if first is None:
@@ -180,7 +180,7 @@ class Worker:
         return self._generate, [first, *islice(alike, self._batch_size - 1)]
 
     def _next_piece(self) -> Step | None:
-        """The next piece of the request whose last piece was made longest ago, among the oldest requests."""
+        """Make a piece for the request, among the oldest ones, that has waited longest for its next piece."""
         ready = [job for job in self._speaking()[: self._batch_size] if job.mel is not None]
         return (self._make_piece, [min(ready, key=lambda job: job.turn)]) if ready else None
 

@@ -1,4 +1,4 @@
-"""Wyoming, the protocol of Home Assistant: events over TCP that ask for speech and transcripts of the same models."""
+"""Wyoming, Home Assistant's protocol: events over TCP that request speech and transcripts from the same models."""
 
 import asyncio
 import json
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("serve")
 _CHUNK = 4096  # samples of an audio-chunk
-# What reading an event raises where a client sent something else: a text in place of a number, or no field at all.
+# Raised by reading a malformed event, with text instead of a number, for example, or without a field.
 _NOT_AN_EVENT = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-_LINGER = 5.0  # s, for a client to end too
+_LINGER = 5.0  # s, for the client to close its side
 
 
 class _RequestError(Exception):
-    """A request failed; its client and the log have the error."""
+    """A request failed; the client and the log already have the error."""
 
 
 @asynccontextmanager
 async def answering(service: "Service", bound: socket.socket) -> AsyncIterator[None]:
-    """Within the block clients are answered at the address of ``bound``; then requests in work are finished."""
+    """Answer the clients of the socket ``bound`` within the block; then finish the requests in progress."""
     connections: dict[asyncio.Task, _Connection] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -53,7 +53,7 @@ async def answering(service: "Service", bound: socket.socket) -> AsyncIterator[N
         assert task is not None
         connections[task] = connection
         try:
-            with suppress(ConnectionError, TimeoutError):  # the client hung up, or reads nothing
+            with suppress(ConnectionError, TimeoutError):  # the client hung up or doesn't read
                 await connection.run(is_one_too_many=len(connections) > service.limits.max_queue)
         finally:
             del connections[task]
@@ -70,7 +70,7 @@ async def answering(service: "Service", bound: socket.socket) -> AsyncIterator[N
 
 
 class _Connection:
-    """A client's events, in order; closed after an error, since clients would wait for the sound."""
+    """Answers a client's events in order; closes after an error, since the client would wait for sound."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: "Service") -> None:
         self._is_busy = self._is_stopping = False
@@ -79,7 +79,7 @@ class _Connection:
         self._form: tuple[int, int, int] | None = None  # its rate (Hz), width (bytes) and channels
 
     async def run(self, *, is_one_too_many: bool) -> None:
-        """Answer events until one fails, the client ends, or none has come within the deadline."""
+        """Answer events until one fails, the client disconnects, or none arrives within the deadline."""
         try:
             if is_one_too_many:
                 raise ApiError(503, "too many connections, this server's limit; try again later", code="queue_full")
@@ -98,13 +98,13 @@ class _Connection:
             await self._end()
 
     def stop(self) -> None:
-        """Close the connection, once what is in work is finished."""
+        """Close the connection once its request in progress is finished."""
         self._is_stopping = True
         if not self._is_busy:
             self._writer.close()
 
     async def _end(self) -> None:
-        """End what is sent, and drop what the client still sends: to close before may lose it the error that it got."""
+        """Stop sending, and discard what the client still sends; closing earlier could lose the error on its way."""
         if not self._is_stopping:
             with suppress(OSError), anyio.move_on_after(_LINGER):
                 self._writer.write_eof()
@@ -116,7 +116,7 @@ class _Connection:
         await async_write_event(event.event(), self._writer)
 
     async def _read_event(self) -> Event | None:
-        """The next event; None where the client ended, or sent nothing for too long."""
+        """Read the next event; None if the client disconnected or sent nothing for too long."""
         with anyio.move_on_after(self._limits.deadline):
             try:
                 if not (line := await self._reader.readline()):
@@ -135,7 +135,7 @@ class _Connection:
 
     @asynccontextmanager
     async def _request(self, what: str) -> AsyncIterator[RequestRecord]:
-        """Within the block a request has its place and time; it is logged, and an error goes to the client."""
+        """Hold a place, and limit the time, within the block; log the request, and send an error to the client."""
         record, gate = RequestRecord(f"wyoming {what}", f"wyoming/{what}"), self._service.gate
         self._is_busy = True
         try:
@@ -155,7 +155,7 @@ class _Connection:
             gate.count(record)
 
     async def _answer(self, event: Event) -> None:
-        """Answer an event; those of unknown kinds are ignored."""
+        """Answer an event; unknown kinds are ignored."""
         kind = event.type
         if info.Describe.is_type(kind):
             await self._write(describe(self._service.models))
@@ -194,20 +194,20 @@ class _Connection:
             await self._write(audio.AudioStop(timestamp=None))
 
     def _begin_recording(self) -> None:
-        _ = self._service.models.transcriber  # raises where there is none
+        _ = self._service.models.transcriber  # raises if there is none
         self._recording, self._form = bytearray(), None
 
     def _record(self, part: audio.AudioStart | audio.AudioChunk) -> None:
-        """Take the form of a recording, which all of its chunks have, or its next samples."""
+        """Take a recording's format, which all of its chunks must have, or its next samples."""
         _ = self._service.models.transcriber
         kind, form, data = part.event().type, (part.rate, part.width, part.channels), getattr(part, "audio", b"")
         if not all(type(number) is int for number in form) or part.width != 2:
-            raise ApiError(400, f"{kind}: expected samples of 16 bits, their rate and number of channels")
+            raise ApiError(400, f"{kind}: expected 16-bit samples, with their rate and number of channels")
         if not (RATES[0] <= part.rate <= RATES[1] and 1 <= part.channels <= MOST_CHANNELS):
             wanted = f"expected {RATES[0]} to {RATES[1]} Hz and 1 to {MOST_CHANNELS} channels"
             raise ApiError(400, f"{kind}: {shown(part.rate)} Hz and {shown(part.channels)} channels, {wanted}")
         if form != (self._form or form) or len(data) % (2 * part.channels):
-            raise ApiError(400, f"{kind}: expected whole samples, all of one rate and number of channels")
+            raise ApiError(400, f"{kind}: expected whole samples, all with one rate and number of channels")
         self._form = form
         self._recording += data
         seconds, most = self._limits.max_audio_seconds, self._limits.max_body
@@ -218,7 +218,7 @@ class _Connection:
         async with self._request("transcribe") as record:
             recognizer = self._service.models.transcriber
             if not self._recording or self._form is None:
-                raise ApiError(400, "audio-stop: there was no sound before it")
+                raise ApiError(400, "audio-stop: no sound came before it")
             rate, _, channels = self._form
             samples = np.frombuffer(self._recording, "<i2").reshape(-1, channels).mean(axis=1, dtype=np.float32) / 32768
             ratio = recognizer.sampling_rate / rate
@@ -230,7 +230,7 @@ class _Connection:
 
 
 def describe(models: ServedModels) -> info.Info:
-    """The voice with its language and speakers, and the recognizer, as clients list them."""
+    """Describe the voice, with its language and speakers, and the recognizer, for clients to list."""
     config = models.voice.front_end.config
     tag = config.g2p_language if config.g2p is not None else language_of(config) or "en"
     language, _, region = tag.partition("-")
@@ -240,7 +240,7 @@ def describe(models: ServedModels) -> info.Info:
         "installed": True,
         "version": toolkit_version(),
     }
-    # A recognizer does not say what language it was trained on: it is taken to be the voice's.
+    # A recognizer doesn't know the language that it was trained on; assume the voice's.
     own = toolkit | {"languages": [f"{language}-{region.upper()}" if len(region) == 2 else language]}
     speakers = [info.TtsVoiceSpeaker(name) for name in models.voice.speakers]
     voice = info.TtsVoice(models.voice_name, description=models.voice_name, speakers=speakers, **own)

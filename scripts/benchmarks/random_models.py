@@ -3,7 +3,7 @@
     python -m scripts.benchmarks.random_models output/benchmark --model HiFi-GAN --kind v1
 
 writes for a vocoder ``HiFi-GAN_v1.pt`` and mels, listed in ``random_mels.tsv``; for voices ``FastPitch_random.pt``,
-which speaks a letter for 6 frames, or ``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``; and for
+which speaks each letter for 6 frames, or ``Tacotron2_random.pt``, which speaks until ``--max-decoder-steps``; and for
 Jasper ``Jasper_random.pt`` and recordings of noise, listed in ``list.txt``.
 """
 
@@ -99,9 +99,9 @@ def save_random(path: Path, model: str, config: object, audio: AudioConfig) -> N
 def main(argv: Sequence[str] | None = None) -> None:
     """Make what the options ask for."""
     parser = ArgumentParser(prog="random_models", description="make a model with random weights, and noise for it")
-    parser.add_argument("folder", type=Path, help="where all of it goes")
+    parser.add_argument("folder", type=Path, help="folder for all of it")
     add = parser.add_argument
-    add("--model", choices=available_models(), default="HiFi-GAN", help="what to make")
+    add("--model", choices=available_models(), default="HiFi-GAN", help="model to make")
     add("--kind", help="preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow or Harmonic")
     add("--count", type=int, default=8, help="number of mels or recordings")
     args = parser.parse_args(argv)

@@ -1,6 +1,6 @@
-"""Prints a table of what runs of train.py and inference.py measured, with a row per log.
+"""Prints a table of the figures that runs of train.py and inference.py logged, with a row per log.
 
-Figures of a training are those of its last epoch; docs/INFERENCE.md says what those of an inference mean.
+Training figures are those of the last epoch; docs/INFERENCE.md explains the inference figures.
 """
 
 import re

@@ -2,8 +2,8 @@
 
     python -m scripts.benchmarks.updates output/benchmark --model FastPitch -bs 64 --accumulation 4 --steps 8 --cuda
 
-trains on noise. All batches are computed once before they are timed; reading files is not, which `benchmark.sh train`
-times too. Further arguments go to train.py.
+trains on noise. All batches run once before they are timed. Reading files is only timed by `benchmark.sh train`.
+Further arguments go to train.py.
 """
 
 import gc
@@ -34,7 +34,7 @@ SETTINGS = {  # precision -> options of train.py
 
 
 def measure(words: Sequence[str]) -> tuple[dict[str, float], str]:
-    """Train by ``words`` of train.py; returns figures of an update, and PyTorch's table of its longest kernels."""
+    """Train with ``words`` for train.py; return figures of an update, and PyTorch's table of the longest kernels."""
     command = read_command(parse_command_line(words))
     computing = command.request.computing
     with processes(cuda=computing.cuda) as ranks:
@@ -64,11 +64,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Print a line for each precision, then the kernels of the last one."""
     parser = ArgumentParser(prog="updates", description="time updates on batches that stay on the device")
     add = parser.add_argument
-    add("folder", type=Path, help="where the corpus goes")
-    add("--model", choices=available_models(), default="FastPitch", help="what is trained")
-    add("--batch-size", "-bs", type=int, default=16, help="utterances of a micro-batch")
-    add("--accumulation", type=int, default=1, help="micro-batches of an update")
-    add("--steps", type=int, default=4, help="updates that are timed")
+    add("folder", type=Path, help="folder for the corpus")
+    add("--model", choices=available_models(), default="FastPitch", help="model to train")
+    add("--batch-size", "-bs", type=int, default=16, help="utterances in a micro-batch")
+    add("--accumulation", type=int, default=1, help="micro-batches in an update")
+    add("--steps", type=int, default=4, help="updates to time")
     add("--settings", nargs="+", choices=SETTINGS, default=["full", "mixed"], help="precisions")
     args, others = parser.parse_known_args(argv)
     model, folder = args.model, args.folder / f"{args.model}_noise"

@@ -6,8 +6,8 @@
 
 A system is NAME=COMMAND or NAME=URL. A command gets all sentences at once as {list}, with lines name.wav|text, and
 writes to {folder}; or it gets one as {text} or on its standard input, and writes {output}, or a WAV to its standard
-output. A server has OpenAI's API for speech; fields of its requests follow the URL. Work is in processor seconds
-without those of loading: what a command takes for one word is subtracted. The recordings, if each line has one, and
+output. A server has OpenAI's API for speech; fields of its requests follow the URL. Work is CPU time
+without loading: the time that a command takes for one word is subtracted. The recordings, if each line has one, and
 copies of them are measured too.
 """
 
@@ -53,7 +53,7 @@ def run_command(words: Sequence[str], places: Mapping[str, object], *, text: str
     except OSError as error:
         raise OptionError(f"{words[0]}: cannot be started ({error.strerror})") from error
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"]
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
         raise InputError(f"{shlex.join(filled)}: exit status {done.returncode}: {said[-1]}")
     return done.stdout
 

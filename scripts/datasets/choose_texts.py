@@ -25,7 +25,7 @@ def read_texts(path: Path) -> dict[str, str]:
 
     If there are several columns, the last one is read. Empty lines and lines that begin with `#` are skipped.
 
-    Raises InputError for no texts, an id that can't be a file's name or occurs twice, and an empty text.
+    Raises InputError if there are no texts, an id can't be a file's name or occurs twice, or a text is empty.
     """
     texts: dict[str, str] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -66,7 +66,7 @@ def choose_texts(phones: Mapping[str, Sequence[str]]) -> list[str]:
     def worth(name: str) -> float:
         values = (1 / (1 + chosen[unit]) ** 2 for unit in units[name])
         marks = (_MARK_WEIGHT / (1 + chosen[mark]) ** 0.5 for mark in "?!" if mark in units[name])
-        return fsum((*values, *marks)) / len(phones[name])  # exact in any order, as that of a set varies between runs
+        return fsum((*values, *marks)) / len(phones[name])  # exact in any order; a set's order varies between runs
 
     heap = [(-worth(name), place, name) for place, name in enumerate(units)]
     heapq.heapify(heap)

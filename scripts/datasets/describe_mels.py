@@ -1,7 +1,7 @@
 """Writes the mel-spectrogram settings of a corpus, for all models that are trained on it.
 
-The sampling rate is that of the first recording, and the rest what suits it, unless options of mel-spectrograms say
-otherwise; `extract_mels.py` has the same ones, and its other options are ignored.
+The sampling rate is that of the first recording, and the other settings suit it, unless options for mel-spectrograms
+override them. These are the options of `extract_mels.py`, whose other options are ignored.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ def main() -> int:
     parser = ArgumentParser(description="write the settings of a corpus's mel-spectrograms")
     parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/")
     parser.add_argument("-o", "--output", type=Path, required=True, help="JSON file to write")
-    parser.add_argument("--like", type=Path, help="checkpoint of a text-to-mel model that makes such mels")
+    parser.add_argument("--like", type=Path, help="checkpoint of a text-to-mel model whose mel settings to use")
     add_mel_options(parser)
     args, _ = parser.parse_known_args()
     options: AudioOptions = read_options(args, AudioOptions)

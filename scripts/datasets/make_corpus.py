@@ -43,19 +43,19 @@ class ReadingOptions:
     output: Path = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
     minutes: float | None = option(
         None,
-        "minutes of speech, of the texts that cover phones and pairs of phones earliest; all if not given",
+        "minutes of speech, from the texts that cover phones and pairs of phones earliest; all if not given",
         above=0,
     )
     from_server: str = option(
         None, "address of the server; a key for it is taken from OPENAI_API_KEY", required=True, read=read_address
     )
-    voice: tuple[str, ...] = option((), "voices of the server; each of several reads all texts", required=True)
+    voice: tuple[str, ...] = option((), "voices of the server; each one reads all texts", required=True)
     model: str = option("tts-1", "model of the server")
-    license: str | None = option(None, "license of what the voices read, for corpus.json, such as Apache-2.0")
-    requests: int = option(4, "made at once", least=1, most=64)
-    retries: int = option(6, "of a request that failed, after longer and longer pauses", least=0, most=100)
-    sampling_rate: int = option(USUAL_RATE, "of the clips, Hz", least=8000, most=192000)
-    g2p_language: str = option("en-us", "language tag of eSpeak NG, for the length that a text should have")
+    license: str | None = option(None, "license of the speech, for corpus.json, such as Apache-2.0")
+    requests: int = option(4, "concurrent requests", least=1, most=64)
+    retries: int = option(6, "retries of a failed request, after increasing pauses", least=0, most=100)
+    sampling_rate: int = option(USUAL_RATE, "sampling rate of the clips, Hz", least=8000, most=192000)
+    g2p_language: str = option("en-us", "language tag of eSpeak NG, to estimate the length of a text")
 
 
 class Reading(NamedTuple):
@@ -86,7 +86,7 @@ def make_corpus(texts: Mapping[str, str], server: SpeechServer, options: Reading
     card = {"model": options.model, "voices": [*options.voice], "sampling_rate": options.sampling_rate}
     before = read_json(folder / _CARD) if (folder / _CARD).exists() else {}
     if (folder / "wavs").exists() and not before.items() >= card.items():
-        raise OptionError(f"{folder}: its corpus is not of {shown(card)}; name another folder")
+        raise OptionError(f"{folder}: its corpus has other settings than {shown(card)}; name another folder")
     card |= {"server": options.from_server, "license": options.license or before.get("license")}
     write_json(folder / _CARD, card)
     if several:
@@ -210,10 +210,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Make the corpus."""
     parser = ArgumentParser(
         prog="make_corpus.sh",
-        description="Make a corpus in LJSpeech's layout that a server with OpenAI's speech API reads",
-        epilog="Exit status: 0 some clips are made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
+        description="Make a corpus in LJSpeech's layout by having a server with OpenAI's speech API read texts",
+        epilog="Exit status: 0 some clips were made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
     )
-    parser.add_argument("texts", type=Path, help="list of lines id|text, or of texts alone")
+    parser.add_argument("texts", type=Path, help="list of lines id|text, or just texts")
     add_options(parser, ReadingOptions)
     args = parser.parse_args(argv)
     options: ReadingOptions = read_options(args, ReadingOptions)

@@ -1,8 +1,8 @@
 """Splits a corpus in LJSpeech's layout into lists of recordings for training, validation and testing.
 
-A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
-list of recordings has the first column alone, which is all that a vocoder needs. With ``speakers.txt``, the folders of
-the clips are a last column, the speakers. A former list that differs is renamed, with ``.old`` at its end.
+A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript if the corpus has one; a
+list of recordings has only the first column, which is all that a vocoder needs. With ``speakers.txt``, a last column
+names the speakers, which are the clips' folders. A former list that differs is renamed with the suffix ``.old``.
 """
 
 import glob
@@ -94,7 +94,7 @@ def write_list(path: Path, lines: list[str]) -> bool:
 def _rename(path: Path) -> None:
     """Rename a former list, which may have been edited by hand."""
     path.replace(f"{path}.old")
-    print(f"note: {path} was another list, which is now {path.name}.old")
+    print(f"note: {path} replaces a different list, which is now {path.name}.old")
 
 
 def list_name(name: str, columns: str, split: str) -> str:
@@ -113,9 +113,9 @@ class ListOptions:
     name: str = option("ljs", "first part of the lists' names")
     n_val: int = option(100, "clips to validate on", least=0, variable="N_VAL")
     n_test: int = option(500, "clips to test on", least=0, variable="N_TEST")
-    seed: int = option(1234, "of the draw", least=0)
-    speaker: str | None = option(None, "name of the voice, for a last column of the lists of texts")
-    copy_list: Path | None = option(None, "list of columns output and wav to write, instead of all others", writes=True)
+    seed: int = option(1234, "seed of the split", least=0)
+    speaker: str | None = option(None, "name of the voice, for a last column in the lists of texts")
+    copy_list: Path | None = option(None, "write only this list, with columns output and wav", writes=True)
     n_clips: int = option(10, "clips in it, the first by name; 0: all", least=0)
 
 

@@ -1,8 +1,8 @@
 """Converts LibriSpeech's FLAC files to wav files, with copies at other speeds, and writes manifests for training.
 
 ``LibriSpeech/train-clean-100-wav/`` gets ``<id>.wav``, ``<id>-0.9.wav`` and ``<id>-1.1.wav`` next to each other, and
-``LibriSpeech/librispeech-train-clean-100-wav.json`` lists them. Run again, it resumes: existing files stay. Copies of
-other speeds are made of training subsets alone.
+``LibriSpeech/librispeech-train-clean-100-wav.json`` lists them. To resume, run it again: existing files stay. Copies at
+other speeds are only made of training subsets.
 """
 
 import json
@@ -48,7 +48,7 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float]) -> list[Job
             targets = {speed: target.with_name(f"{target.stem}-{speed:g}.wav") for speed in copies}
             jobs.append(Job(source, {1.0: target, **targets}, transcript.strip().lower(), where))
     if not jobs:
-        raise InputError(f"{root}: holds no transcripts (*.trans.txt); scripts/download_librispeech.sh brings them")
+        raise InputError(f"{root}: contains no transcripts (*.trans.txt); run scripts/download_librispeech.sh")
     return jobs
 
 
@@ -72,9 +72,9 @@ def convert(job: Job, *, folder: Path) -> dict[str, Any]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Convert each subset and write its manifest."""
     parser = ArgumentParser(prog="preprocess_librispeech", description="make wav files and manifests of LibriSpeech")
-    parser.add_argument("folder", type=Path, help="that holds LibriSpeech's subsets")
-    parser.add_argument("--subsets", nargs="+", help="folders to convert; if not given, those of LibriSpeech in it")
-    parser.add_argument("--speeds", nargs="*", type=float, default=[], help="of copies: 1.1 is faster")
+    parser.add_argument("folder", type=Path, help="folder of LibriSpeech's subsets")
+    parser.add_argument("--subsets", nargs="+", help="subsets to convert (default: those in the folder)")
+    parser.add_argument("--speeds", nargs="*", type=float, default=[], help="speeds of copies; 1.1 is faster")
     parser.add_argument("--n-workers", type=int, default=os.cpu_count(), help="processes")
     args = parser.parse_args(argv)
     for subset in args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()] or LIBRISPEECH:

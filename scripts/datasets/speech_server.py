@@ -24,7 +24,7 @@ class ServerError(InputError):
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Sends the key and the texts to no address but the given one."""
+    """Refuses redirects, so that the key and the texts only go to the given address."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

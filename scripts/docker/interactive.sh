@@ -2,7 +2,7 @@
 # Starts a shell, or the command given, in the image that scripts/docker/build.sh made, with this folder and all GPUs.
 #   bash scripts/docker/interactive.sh
 #   PORT=6006 bash scripts/docker/interactive.sh tensorboard --logdir output --bind_all
-# PORT, by default 8888, is opened on this machine; NUM_GPUS is how many GPUs the container has (auto: all there are).
+# PORT, by default 8888, is opened on this machine; NUM_GPUS is the container's number of GPUs (auto: all).
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh" && answer_help "$@"
 
 gpus=${NUM_GPUS:-auto}

@@ -1,4 +1,4 @@
-// Elements: found by id, made, and placed by the style sheet's variables.
+// Finds elements by id, makes them, and positions them with the style sheet's variables.
 
 export const $ = (id) => document.getElementById(id);
 
@@ -13,7 +13,7 @@ export const place = (element, values) => {
   for (const [name, value] of Object.entries(values)) element.style.setProperty(`--${name}`, value);
 };
 
-// Choices are pairs of value and text.
+// `choices` are pairs of a value and its text.
 export function fillSelect(select, choices, chosen) {
   const wanted = JSON.stringify(choices);
   if (select.dataset.choices !== wanted) {

@@ -1,4 +1,4 @@
-// Sentences to begin with, by language.
+// Example sentences, by language.
 
 export const EXAMPLES = {
   en: [

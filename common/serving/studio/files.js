@@ -1,4 +1,4 @@
-// In and out: sound, edits and SSML.
+// Saves and opens files, and copies: sound, edits and SSML.
 
 import { $, make } from "./dom.js";
 import { clearError, fail, say } from "./messages.js";
@@ -22,7 +22,7 @@ function download(blob, ending) {
   say(`${link.download} downloaded`);
 }
 
-// A wav is what was heard; the server makes other formats, and subtitles, of the same text or table.
+// A wav holds what was played; the server makes other formats and subtitles from the same text or table.
 export async function downloadSound() {
   const form = $("save-form").value;
   const [{ text, voice, shaped }, table] = [state.version, shownTable()];
@@ -41,7 +41,7 @@ export async function downloadSound() {
 export const downloadJson = () =>
   download(new Blob([`${JSON.stringify(shownTable(), null, 1)}\n`], { type: "application/json" }), "prosody.json");
 
-// A file of edits that was chosen or dropped.
+// Opens a file of edits that was chosen or dropped.
 export async function openEdits(file) {
   clearError();
   let table;
@@ -61,11 +61,11 @@ export async function copySsml() {
   try {
     await navigator.clipboard.writeText(ssml);
   } catch {
-    // Browsers leave the clipboard to pages of this machine or of https alone: then the text is shown to be copied.
+    // Browsers only give pages on localhost or https access to the clipboard; otherwise, show the text to copy.
     $("ssml").value = ssml;
     $("ssml-dialog").showModal();
     $("ssml").select();
     return say("");
   }
-  return say("Copied as SSML: what each word has in the mean. The file of the edits has every sound.");
+  return say("Copied as SSML, with averages for each word. “Download edits” keeps every sound.");
 }

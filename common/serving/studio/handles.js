@@ -1,4 +1,4 @@
-// Handles of the picture, by pointer and by key: pitch, borders between phones, pauses; and words and phones to select.
+// Pointer and key input in the picture: handles of pitch, borders and pauses, and words and phones to select.
 
 import { $, place } from "./dom.js";
 import { clamp, moveBorder, placesOf, scopeOf, secondsOf, setPause, timelineOf } from "./table.js";
@@ -6,7 +6,7 @@ import { carrierOf, setUnitPitch, wordsOf } from "./units.js";
 
 const KIND = { pitch: "pitch", border: "border", pause: "pause", word: "word", phone: "phone" };
 
-// edits: {isLocked(), current() table, preview(table), commit(table, said), revert()}; onSelect(scope): it has the focus;
+// edits: {isLocked(), current() table, preview(table), commit(table, said), revert()}; onSelect(scope): gets the focus;
 // onPlay(from, until): frames.
 export class Handles {
   constructor(picture, edits, { onSelect, onPlay }) {
@@ -21,7 +21,7 @@ export class Handles {
     scroller.addEventListener("drawn", () => this.keepTabStops());
   }
 
-  // Overlapping handles: the nearest one is meant.
+  // If handles overlap, the nearest one is meant.
   nearest(target, { clientX, clientY }) {
     const others = [
       ...target.parentElement.querySelectorAll(`.handle[data-kind=${target.dataset.kind}]:not([hidden])`),
@@ -73,7 +73,7 @@ export class Handles {
     return this.moved(handle, table, 0, (high / low) ** (-y / handle.parentElement.clientHeight));
   }
 
-  // The table with a handle's value moved by frames, or its pitch multiplied.
+  // Returns the table with a handle's value moved by frames, or its pitch multiplied.
   moved({ dataset }, table, frames, factor = 1) {
     const [u, i] = [Number(dataset.u), Number(dataset.i)];
     const { units } = this.picture.viewOf(u);
@@ -105,7 +105,7 @@ export class Handles {
     event.preventDefault();
   }
 
-  // Steps of a semitone, or of a frame.
+  // Moves a handle by steps of a semitone or a frame.
   turn(handle, steps) {
     if (this.edits.isLocked()) return;
     const table = this.moved(handle, this.edits.current(), steps, 2 ** (steps / 12));
@@ -114,7 +114,7 @@ export class Handles {
     this.bubble(handle);
   }
 
-  // The focus to another element of the kind.
+  // Moves the focus to another element of the same kind.
   go(element, steps) {
     const { table } = this.picture.version;
     const all = table.utterances.flatMap((utterance, u) => this.ofKind(element.dataset.kind, utterance, u));
@@ -154,14 +154,14 @@ export class Handles {
     if (element.matches(".handle:focus-visible")) this.bubble(element);
   }
 
-  // What a word, phone, pitch or border stands for.
+  // Returns the unit that a word, phone, pitch or border stands for.
   unitOf({ dataset }) {
     const u = Number(dataset.u);
     if (dataset.kind !== KIND.word) return this.picture.viewOf(u).units[Number(dataset.i)];
     return wordsOf(this.picture.version.table.utterances[u]).find(({ w }) => w === Number(dataset.w));
   }
 
-  // One stop of each kind on the way of the Tab key; arrows lead to the others.
+  // Keeps one tab stop for each kind; arrow keys move to the others.
   keepTabStops() {
     for (const kind of Object.values(KIND)) {
       const stop = this.picture.strip.querySelector(`[data-kind=${kind}][tabindex="0"]:not([hidden])`);
@@ -179,7 +179,7 @@ export class Handles {
     this.onPlay(start + places[from].start, start + places[until - 1].end);
   }
 
-  // What a handle's value is, beside it.
+  // Shows a handle's value beside it.
   bubble(handle) {
     const bubble = $("bubble");
     bubble.hidden = !handle;

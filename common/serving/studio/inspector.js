@@ -1,4 +1,4 @@
-// Sliders and fields for what is selected: everything, a sentence, a word or a phone, relative to the first version.
+// Sliders and fields for the selection: everything, a sentence, a word or a phone, relative to the first version.
 
 import { $, fillSelect, make } from "./dom.js";
 import { say } from "./messages.js";
@@ -29,9 +29,9 @@ import { carrierOf, GRAINS, labelOf, setUnitPitch, unitsOf } from "./units.js";
 import { describe } from "./utterance.js";
 
 const percent = (factor) => `${Math.round(100 * factor)} %`;
-const LOGARITHM = { toSlider: Math.log2, ofSlider: (value) => 2 ** value }; // half is as far from the middle as twice
+const LOGARITHM = { toSlider: Math.log2, ofSlider: (value) => 2 ** value }; // half and double are equally far from 1
 
-// `apply` turns the measured value `from` of a table into `value`. Low, high and step are the slider's.
+// `apply` changes a table's measured value from `from` to `value`. Low, high and step are the slider's.
 export const SLIDERS = [
   {
     name: "semitones",
@@ -89,11 +89,11 @@ export const SLIDERS = [
   },
 ];
 
-// `change` sets a value of what is selected; `write` is what the field shows of a table's value.
+// `change` sets a value of the selection; `write` converts a table's value to the field's.
 const FIELDS = [
   {
     name: "pitch",
-    label: "Pitch (Hz, 0: no voice)",
+    label: "Pitch (Hz, 0: unvoiced)",
     step: 1,
     low: 0,
     least: PITCH_LIMITS[0],
@@ -112,7 +112,7 @@ const FIELDS = [
   },
   {
     name: "volume",
-    label: "Volume (1: as it was)",
+    label: "Volume (1: unchanged)",
     step: 0.05,
     low: 0,
     high: MOST_VOLUME,
@@ -128,7 +128,7 @@ const FIELDS = [
   },
 ];
 
-// edits: as of `Handles`, with base() too; onSelect(scope).
+// edits: as for `Handles`, plus base(); onSelect(scope).
 const sameUnit = ({ from, until }, utterance, grain) =>
   unitsOf(utterance, grain).some((one) => one.from === from && one.until === until);
 
@@ -147,7 +147,7 @@ export class Inspector {
   makeSlider(slider) {
     const id = `slider-${slider.name}`;
     const input = make("input", { type: "range", id, min: slider.low, max: slider.high, step: slider.step });
-    const output = make("span", { class: "value", "aria-hidden": "true" }); // the slider says it
+    const output = make("span", { class: "value", "aria-hidden": "true" }); // the slider announces it
     const element = make("div", { class: "slider" }, make("label", { for: id }, slider.label), output, input);
     $("sliders").append(element);
     const made = {
@@ -228,8 +228,8 @@ export class Inspector {
         (scope.u ?? u) === u ? { ...one, pause: base.utterances[u].pause, speaker: base.utterances[u].speaker } : one;
       table = { ...table, utterances: table.utterances.map(restore) };
     }
-    edits.commit(table, `${this.title()} as in the first version`);
-    say(`${this.title()} as in the first version`);
+    edits.commit(table, `${this.title()} reset to the first version`);
+    say(`${this.title()} reset to the first version`);
   }
 
   title() {
@@ -238,13 +238,13 @@ export class Inspector {
     return from === undefined ? `sentence ${u + 1}` : describe(this.edits.base().utterances[u], this.unit());
   }
 
-  // What is selected of an utterance.
+  // Returns the selected unit of an utterance.
   unit() {
     const { u, from, grain } = this.scope;
     return unitsOf(this.edits.base().utterances[u], grain).find((unit) => unit.from <= from && from < unit.until);
   }
 
-  // The way from everything to what is selected: by its sentence, word and syllable.
+  // Shows the path from everything to the selection, through its sentence, word and syllable.
   crumbs(utterances) {
     const { u, from, grain } = this.scope;
     const all = [["Everything", {}]];
@@ -307,7 +307,7 @@ export class Inspector {
     $("reset").disabled = isLocked || table === base;
   }
 
-  // What a unit's fields show: its length, and the pitch, volume and energy of the symbol that its handle stands for.
+  // Returns what a unit's fields show: its length, and the pitch, volume and energy of the symbol of its handle.
   symbolOf(table) {
     const { scope } = this;
     const utterance = table.utterances[scope.u];

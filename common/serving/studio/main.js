@@ -1,4 +1,4 @@
-// The page: its voices, colors, keys and buttons; what was kept is shown, and it starts.
+// The page's entry point: voices, colors, keys, buttons, and the restored session.
 
 import { $, fillSelect, make } from "./dom.js";
 import { EXAMPLES } from "./examples.js";
@@ -29,7 +29,7 @@ import { GRAINS } from "./units.js";
 new Handles(picture, edits, { onSelect: select, onPlay: playPart });
 takes.actions = { play: playTake, restore: restoreTake, keep: keepSession };
 
-// Shows what was kept, as far as its voice is still served; once, and unless something was spoken meanwhile.
+// Restores the parts of the session whose voice is still served; once, unless something was spoken meanwhile.
 function restoreSession() {
   const text = stored(SESSION_KEY);
   if (!text || state.version) return;
@@ -37,7 +37,7 @@ function restoreSession() {
   try {
     kept = unpackSession(text);
   } catch {
-    return forgetSession(); // of another version of this page
+    return forgetSession(); // written by another version of this page
   }
   const isServed = (version) => voiceOf(version?.voice)?.shapes_prosody;
   Object.assign(state, { undo: kept.undo.filter(isServed), redo: kept.redo.filter(isServed) });
@@ -47,7 +47,7 @@ function restoreSession() {
   takes.render();
   if (!isServed(kept.version)) return;
   showVersion(kept.version);
-  say("As you left it. Its sound is made again when you listen.");
+  say("Restored. The sound is made again when you play it.");
 }
 
 async function loadVoices() {
@@ -65,7 +65,7 @@ async function loadVoices() {
   render();
 }
 
-// Names the voice and what makes its sound, and offers its speakers and examples in its language.
+// Names the voice and its vocoder, and offers its speakers and examples in its language.
 function showVoice() {
   const voice = voiceOf($("voice").value);
   $("voice-line").textContent = voice ? `${voice.name} (${voice.model}) speaks; ${voice.vocoder} makes the sound.` : "";
@@ -91,7 +91,7 @@ function showVoice() {
   $("speaker-field").hidden = speakers.length < 2;
 }
 
-// ---- colors: as the system has them, light, or dark
+// ---- colors: the system's, light, or dark
 
 const THEMES = ["system", "light", "dark"];
 
@@ -115,7 +115,7 @@ function storedTheme() {
   }
 }
 
-// ---- keys that hold everywhere
+// ---- keys that work everywhere
 
 function pressAnywhere(event) {
   const isText = event.target.matches("textarea, input:not([type=range], [type=file])");

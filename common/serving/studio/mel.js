@@ -3,9 +3,9 @@
 import { make } from "./dom.js";
 import { clamp } from "./table.js";
 
-const DECADES = 8; // of the natural logarithm from the loudest to the quietest color: 70 dB
+const DECADES = 8; // difference of the natural logarithm between the loudest and the quietest color: 70 dB
 
-// 256 colors from quiet to loud, of the page's own.
+// Returns 256 colors from quiet to loud, blended from the page's own.
 export function melColors() {
   const context = make("canvas", { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
   const style = getComputedStyle(document.documentElement);

@@ -1,14 +1,14 @@
-// What the page says: states, errors, and for screen readers.
+// The page's messages: status and errors, also for screen readers.
 
 import { $ } from "./dom.js";
 
-// For all to see, and for screen readers to read out.
+// Visible, and read out by screen readers.
 export function say(text) {
   $("status").textContent = text;
   $("done").textContent = "";
 }
 
-// What a screen reader said already of the element that has the focus.
+// Only visible: screen readers have already read it out from the focused element.
 export function show(text) {
   $("status").textContent = "";
   $("done").textContent = text;

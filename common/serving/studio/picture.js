@@ -1,6 +1,6 @@
-// The picture: mel-spectrogram, words, phones, pitch curve and handles of each utterance on one axis of time.
+// The picture: mel-spectrogram, words, phones, pitch curve and handles of each utterance on one time axis.
 //
-// Places are in frames and the style sheet multiplies them by --frame, pixels a frame: zooming changes one number.
+// Positions are in frames. The style sheet multiplies them by --frame, pixels per frame, so zooming changes one number.
 
 import { $, make, place } from "./dom.js";
 import { drawMel, melColors } from "./mel.js";
@@ -8,9 +8,9 @@ import { clamp, PITCH_LIMITS, round, secondsOf, symbolsIn, timelineOf } from "./
 import { wordsOf } from "./units.js";
 import { heightOf, roomForWords, UtteranceView } from "./utterance.js";
 
-const FRAME_LIMITS = [0.5, 24]; // px a frame
+const FRAME_LIMITS = [0.5, 24]; // px per frame
 const AXIS_MARKS = [40, 50, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1000]; // Hz
-const PADDING = 12 + 44; // px: at the end there is room for the label of the last tick
+const PADDING = 12 + 44; // px, with room for the label of the last tick
 const RULER_STEPS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30]; // s
 
 export class Picture {
@@ -18,10 +18,10 @@ export class Picture {
     this.scroller = $("picture");
     this.strip = $("strip");
     this.views = [];
-    this.shown = []; // of each utterance: the clip and image that are drawn
+    this.shown = []; // for each utterance, the drawn clip and image
     this.frame = 4; // px
-    this.grain = "phone"; // of what handles move
-    this.home = null; // where the view was before it followed the sound
+    this.grain = "phone"; // the kind of unit that handles move
+    this.home = null; // scroll position before the view followed the sound
     this.scroller.addEventListener("scroll", () => this.refresh(), { passive: true });
     new ResizeObserver(() => this.refresh()).observe(this.scroller);
     this.strip.addEventListener("click", (event) => {
@@ -34,7 +34,7 @@ export class Picture {
     return (x - this.strip.getBoundingClientRect().left) / this.frame;
   }
 
-  // version: {table, base, shaped}; clips: of each utterance its clip or null; loudest: of the first version's mels.
+  // version: {table, base, shaped}; clips: each utterance's clip, or null; loudest: of the first version's mels.
   show(version, clips, loudest) {
     const isGrown = this.version?.base.utterances.every((one, u) => one === version.base.utterances[u]);
     if (!isGrown) {
@@ -73,7 +73,7 @@ export class Picture {
     );
   }
 
-  // As wide as there is room, where that leaves the phones wide enough to be gripped.
+  // Fits the available width if that leaves the phones wide enough to grab.
   fit() {
     const frames = timelineOf(this.version.table).frames;
     const needed = Math.max(2.8, ...this.version.base.utterances.map(roomForWords));
@@ -93,7 +93,7 @@ export class Picture {
     for (const view of this.views) view?.hideTight(this.frame);
   }
 
-  // Draws what is to be seen, and a screen on both sides; `all` again what is there already.
+  // Draws the visible part and a screen on both sides; with `all`, redraws what is already there.
   refresh(all = false) {
     if (!this.version) return;
     const { table, base } = this.version;
@@ -170,7 +170,7 @@ export class Picture {
     this.followed = this.scroller.scrollLeft;
   }
 
-  // After playing: to where the view was, unless it was moved by hand meanwhile.
+  // After playing, scrolls back to where the view was, unless it was moved by hand meanwhile.
   goBack() {
     if (this.home !== null && Math.abs(this.scroller.scrollLeft - this.followed) < 2) {
       this.scroller.scrollLeft = this.home;

@@ -1,4 +1,4 @@
-// What will be said of the text, in words and phones, before it is spoken.
+// Shows the words and phones that will be said for a text, before it is spoken.
 
 import { $, make } from "./dom.js";
 import { clearError, fail } from "./messages.js";
@@ -8,7 +8,7 @@ export async function showReading() {
   const text = $("text").value.trim();
   if (!text) {
     $("text").focus();
-    return fail("There is no text yet: type a sentence to read.");
+    return fail("There is no text yet. Type a sentence first.");
   }
   clearError();
   try {

@@ -1,4 +1,4 @@
-// What the page asks of the server. Addresses are relative, so that it works behind a proxy's path as well.
+// The page's requests to the server. Addresses are relative, so they also work under a proxy's path.
 
 
 class ServerError extends Error {
@@ -30,7 +30,7 @@ async function open(path, { body, signal } = {}) {
   try {
     answer = await response.json();
   } catch {
-    // A proxy's page, say: the status line is all there is to show.
+    // A proxy's page, for example; show only the status line.
   }
   throw new ServerError(answer?.error?.message ?? `${response.status} ${response.statusText}`, response.status);
 }
@@ -44,7 +44,7 @@ async function ask(path) {
   }
 }
 
-// The objects of server-sent events, as they come.
+// Yields the objects of server-sent events as they arrive.
 async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let [text, isOver] = ["", false];
@@ -58,20 +58,20 @@ async function* eventsOf(response) {
       for (const line of lines) if (line.startsWith("data: ")) yield JSON.parse(line.slice(6));
     }
   } finally {
-    if (!isOver) reader.cancel().catch(() => {}); // nobody wants the rest
+    if (!isOver) reader.cancel().catch(() => {}); // the rest isn't needed
   }
 }
 
 export const askVoices = async () => (await ask("v1/voices")).data;
 
-// What will be said of a text: {utterances: [{words, phones}], warning}.
+// Returns what will be said for a text: {utterances: [{words, phones}], warning}.
 export const askReading = async (fields) => (await open("v1/audio/speech", { body: { ...fields, show: true } })).json();
 
-// A text or a table as a file.
+// Returns the file that the server makes from a text or a table.
 export const askFile = async (fields, signal) =>
   (await open("v1/audio/speech", { body: fields, signal })).blob();
 
-// Speaks a text or a table: each utterance as it is made, with its sound, mel, words and prosody.
+// Speaks a text or a table, and yields each utterance as it is made, with its sound, mel, words and prosody.
 export async function* askSpeech(fields, signal) {
   const form = { response_format: "wav", timings: true, stream_format: "sse" };
   const response = await open("v1/audio/speech", { body: { ...fields, ...form }, signal });

@@ -1,11 +1,11 @@
-// What is there after a reload: the text, the versions with their history, and the takes; their sound is made again.
+// What survives a reload: the text, the versions with their history, and the takes; their sound is made again.
 
 import { $ } from "./dom.js";
 
 const TEXT_KEY = "studio-text";
 export const SESSION_KEY = "studio-session";
 
-// Returns false where the browser keeps nothing, or no more.
+// Returns false if the browser's storage is disabled or full.
 function store(key, value) {
   try {
     localStorage.setItem(key, value);
@@ -29,7 +29,7 @@ export function restoreText() {
   $("text").value = stored(TEXT_KEY) ?? "";
 }
 
-// Versions share most of their utterances, so that each is written once: tables hold their numbers.
+// Versions share most of their utterances, so each utterance is written once and tables hold its index.
 function packSession({ version, undo, redo, takes, count }) {
   const [numbers, utterances] = [new Map(), []];
   const numberOf = (utterance) => {
@@ -49,7 +49,7 @@ function packSession({ version, undo, redo, takes, count }) {
 
 export function unpackSession(text) {
   const { utterances, ...packed } = JSON.parse(text);
-  const bases = new Map(); // versions of one first version share it
+  const bases = new Map(); // shared by the versions of one first version
   const unpackTable = (table) => ({ ...table, utterances: table.utterances.map((number) => utterances[number]) });
   const unpack = (one) => {
     const key = one.base.utterances.join();
@@ -66,7 +66,7 @@ export function unpackSession(text) {
   };
 }
 
-// Keeps what there is room for: without the history, then with fewer takes, then the text alone.
+// Stores as much as fits: first drops the history, then takes, then everything but the text.
 export function storeSession(all) {
   keepText();
   const fewer = [40, 10, 3, 0].map((most) => ({ ...all, undo: [], redo: [], takes: all.takes.slice(0, most) }));
@@ -78,6 +78,6 @@ export function forgetSession() {
   try {
     localStorage.removeItem(SESSION_KEY);
   } catch {
-    // There is no storage, and nothing in it.
+    // Without storage, there is nothing to remove.
   }
 }

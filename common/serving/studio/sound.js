@@ -1,4 +1,4 @@
-// Sound and mels that the server sent, cut into utterances, joined again and played.
+// Cuts the server's sound and mels into utterances, joins them again, and plays them.
 
 import { fail } from "./messages.js";
 import { clamp, framesOf, timelineOf } from "./table.js";
@@ -10,7 +10,7 @@ function bytesOf(base64) {
   return bytes;
 }
 
-// Samples of a wav file with one channel of 16-bit integers or 32-bit floats.
+// Returns the samples of a wav file with one channel of 16-bit integers or 32-bit floats.
 function readWav(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const name = (offset) => String.fromCharCode(...bytes.subarray(offset, offset + 4));
@@ -26,7 +26,7 @@ function readWav(bytes) {
     }
     offset += 8 + size + (size % 2);
   }
-  throw new Error("the server's sound is no wav file");
+  throw new Error("the server's sound isn't a wav file");
 }
 
 export function writeWav(samples, rate) {
@@ -70,7 +70,7 @@ export function cutAnswer(answer, table) {
   });
 }
 
-// The sound of a whole table; null where a clip is missing.
+// Returns the sound of a whole table; null if a clip is missing.
 export function joinClips(table, clips) {
   const { starts, frames } = timelineOf(table);
   const samples = new Float32Array(frames * table.hop_length);
@@ -81,8 +81,8 @@ export function joinClips(table, clips) {
   return samples;
 }
 
-// Sound in pieces that follow each other, one of each utterance with the silence around it, up to the first clip that
-// is missing: [{start: s, samples}].
+// Returns consecutive pieces of sound, one for each utterance with the silence around it, up to the first missing clip:
+// [{start: s, samples}].
 export function piecesToPlay(table, clips) {
   const { starts, frames } = timelineOf(table);
   const rate = table.sampling_rate;
@@ -95,7 +95,7 @@ export function piecesToPlay(table, clips) {
   });
 }
 
-// Plays one sound at a time; `source` says whose it is. A sound may grow while it plays.
+// Plays one sound at a time; `source` is the table or take that it belongs to. A sound may grow while it plays.
 export class Player {
   constructor(onChange, onEnd) {
     Object.assign(this, { onChange, onEnd });
@@ -107,11 +107,11 @@ export class Player {
     this.nodes = [];
   }
 
-  // Must be called within a click or a key press: browsers let no page sound before.
+  // Must be called from a click or a key press; until then, browsers don't let a page play sound.
   wake() {
     try {
       this.context ??= new AudioContext();
-      this.context.resume().catch(() => {}); // refused: it is tried again at the next press
+      this.context.resume().catch(() => {}); // if refused, the next press tries again
     } catch (error) {
       fail(`This browser cannot play sound: ${error.message}`);
     }
@@ -139,7 +139,7 @@ export class Player {
     return last ? last.start + last.samples.length / this.rate : 0;
   }
 
-  // More of the sound that is loaded; where it waits for it, it goes on.
+  // Appends to the loaded sound; if playback was waiting for more, it continues.
   extend(source, pieces) {
     const [before, end] = [this.pieces.length, this.duration];
     const isWaiting = this.isPlaying && this.position >= end;
@@ -152,7 +152,7 @@ export class Player {
     for (const piece of pieces.slice(before)) this.schedule(piece);
   }
 
-  // No more comes of the sound.
+  // Marks the sound as complete.
   finish() {
     this.isGrowing = false;
     if (this.isPlaying && this.position >= this.duration) this.end();

@@ -1,4 +1,4 @@
-// Speaking and playing: what is asked of the server, and heard.
+// Requests speech from the server, and plays it.
 
 import { $ } from "./dom.js";
 import { clearError, fail, say, show } from "./messages.js";
@@ -23,7 +23,7 @@ import { placesOf, secondsOf, tableOfWords, timelineOf, withoutSilence } from ".
 
 const MOST_SYMBOLS = 1500; // of a request
 
-// Runs one request; a newer one or the button stops it. Returns undefined where it failed.
+// Runs one request; a newer one or the button stops it. Returns undefined if it failed.
 export async function whileBusy(what, work) {
   state.request?.abort();
   const request = new AbortController();
@@ -56,12 +56,12 @@ export async function speakText() {
   const text = $("text").value.trim();
   if (!text) {
     $("text").focus();
-    return fail("There is no text yet: type a sentence to speak.");
+    return fail("There is no text yet. Type a sentence first.");
   }
   await speakNew({ input: text }, { text, said: `“${shorten(text)}”` });
 }
 
-// Speaks a new first version: it is shown and heard as its sentences arrive.
+// Speaks a new first version, which is shown and played as its sentences arrive.
 export async function speakNew(fields, { text, said, voice = $("voice").value, speaker = $("speaker").value }) {
   player.wake();
   player.pause();
@@ -88,7 +88,7 @@ export async function speakNew(fields, { text, said, voice = $("voice").value, s
   }
 }
 
-// Adds an utterance that was spoken to the version that is shown, and to the sound that plays.
+// Adds a spoken utterance to the shown version, and to the sound being played.
 function addPart(grown, part, { text, said, voice }) {
   const before = grown.version;
   const table = part.prosody ?? tableOfWords(part, text);
@@ -112,8 +112,8 @@ function addPart(grown, part, { text, said, voice }) {
 
 const shorten = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
 
-// Asks for the sentences that have no sound yet, and keeps the others; onPart() is called for each. Returns whether
-// everything has its sound.
+// Requests the sentences that have no sound yet, and keeps the others; calls onPart() for each. Returns whether all
+// sentences have sound.
 export async function speakChanges(version = state.version, table = shownTable(), onPart = () => {}) {
   const missing = table.utterances.filter((one) => !state.clips.has(soundKey(version, one)));
   if (missing.length === 0) return true;
@@ -137,7 +137,7 @@ export async function speakChanges(version = state.version, table = shownTable()
   return done === true;
 }
 
-// Utterances in groups that are well within what a server speaks at once.
+// Groups utterances into requests that are well within the server's limit.
 function inRequests(utterances) {
   const groups = [];
   let size = Infinity;
@@ -166,7 +166,7 @@ async function listen() {
   render();
 }
 
-// Plays a table from an utterance on, as far as its sound is made.
+// Plays a table from an utterance on, as far as it has sound.
 function playMore(version, table, first) {
   const pieces = piecesToPlay(table, clipsOf(version, table));
   if (player.isGrowing && player.source === table) player.extend(table, pieces);
@@ -202,7 +202,7 @@ export function togglePlay() {
   else listen();
 }
 
-// The first version and the present one: the sound goes on at the same phone.
+// Switches between the first and the current version; playback continues at the same phone.
 export async function compare(which) {
   if (!state.version || state.showing === which) return;
   const before = shownTable();
@@ -212,7 +212,7 @@ export async function compare(which) {
   state.showing = which;
   state.cursor = mapSeconds(before, shownTable(), seconds);
   render();
-  say(which === "first" ? "First version" : "Present version");
+  say(which === "first" ? "First version" : "Current version");
   if (wasPlaying && (await speakChanges())) {
     render();
     playShown(state.cursor);

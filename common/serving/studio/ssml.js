@@ -2,9 +2,9 @@
 
 import { compareVersions, placesOf, round } from "./table.js";
 
-const WHOLE = new Set(["sub", "say-as", "phoneme"]); // elements whose text is not cut
+const WHOLE = new Set(["sub", "say-as", "phoneme"]); // elements whose text is never split
 
-// How a word differs: attributes of <prosody>, and a speaker.
+// Returns how a word differs: attributes of <prosody>, and a speaker.
 function styleOf(table, base, u, w) {
   const places = placesOf(base.utterances[u]);
   const isOwn = (one) => one.w === w;
@@ -22,7 +22,7 @@ function styleOf(table, base, u, w) {
   return { attributes, speaker: speaker === base.utterances[u].speaker ? null : speaker };
 }
 
-// Words in order, each with its style, and the change of the pause after the last one of an utterance.
+// Returns the words in order, each with its style; an utterance's last word also has its pause if that was changed.
 function spokenWords(table, base) {
   return table.utterances.flatMap((utterance, u) => {
     const indices = utterance.words.map((word, w) => w).filter((w) => utterance.words[w].text !== "");
@@ -49,14 +49,14 @@ function readSource(text) {
   return tree;
 }
 
-// Pieces of the tree that words are searched in: text, or an element that is taken as a whole.
+// Returns the pieces of the tree in which to search for words: text, or an element that is never split.
 function piecesOf(node) {
   if (node.nodeType === Node.TEXT_NODE || node.nodeType === Node.CDATA_SECTION_NODE) return [node];
   if (node.nodeType !== Node.ELEMENT_NODE) return [];
   return WHOLE.has(node.localName) ? [node] : [...node.childNodes].flatMap(piecesOf);
 }
 
-// Where a word stands in a piece from an offset on, [start, end); null where it does not.
+// Returns the position [start, end) of a word in a piece, searching from an offset; null if it isn't there.
 function findWord(piece, word, from) {
   const text = piece.textContent;
   if (piece.nodeType === Node.ELEMENT_NODE) {
@@ -67,7 +67,7 @@ function findWord(piece, word, from) {
   return at < 0 ? null : [at, at + word.length];
 }
 
-// Each piece is searched from where the last word ended; a word that tags divide is not found, and keeps its style.
+// Searches from where the last word ended. A word that is divided by tags isn't found, and keeps its style.
 function placeWords(pieces, words) {
   const found = [];
   let [piece, offset] = [0, 0];
@@ -83,7 +83,7 @@ function placeWords(pieces, words) {
   return found;
 }
 
-// Consecutive words of one style become one element.
+// Merges consecutive words of one style into one element.
 function runsOf(places) {
   const runs = [];
   for (const place of places) {
@@ -114,7 +114,7 @@ function wrap(tree, content, { attributes, speaker }) {
 const AFTER = /^[^\s\p{L}\p{N}]*/u; // punctuation
 const BEFORE = /[^\s\p{L}\p{N}]*$/u;
 
-// A piece's text in parts, what differs within its elements. Another speaker says the punctuation too.
+// Splits a piece's text, and wraps the parts that differ in elements. Another speaker's part includes punctuation.
 function divideText(tree, content, runs) {
   const parts = tree.createDocumentFragment();
   let done = 0;

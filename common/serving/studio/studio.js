@@ -1,4 +1,4 @@
-// What is shown: the version with its history, and the parts of the page that show it.
+// The shown version with its history, and the parts of the page that show it.
 
 import { $ } from "./dom.js";
 import { Inspector } from "./inspector.js";
@@ -12,8 +12,8 @@ import { GRAINS } from "./units.js";
 
 const MOST_STEPS = 200; // of undo
 
-// A version: {text, voice, shaped, base, table, said}; the base is the table of its first version. While a text is
-// being spoken, `isGrowing`, both tables get its utterances one by one.
+// A version: {text, voice, shaped, base, table, said}; base is the table of its first version. While a text is
+// being spoken (`isGrowing`), its utterances are added to both tables one by one.
 export const state = {
   voices: [],
   version: null,
@@ -58,7 +58,7 @@ export const picture = new Picture({ onSeek: (frame) => seek(frame) });
 const inspector = new Inspector(edits, { onSelect: select });
 export const takes = new Takes();
 
-// ---- what is shown
+// ---- display
 
 export const shownTable = () => (state.showing === "first" ? state.version.base : (state.preview ?? state.version.table));
 
@@ -173,7 +173,7 @@ export function showVersion(version) {
   render();
 }
 
-// The sound that plays is no longer the one that is shown: the cursor stays at the same phone.
+// The playing sound is no longer the shown one; the cursor stays at the same phone.
 function stopOrMove(before, isSame) {
   if (state.take === null) player.pause();
   if (!isSame) state.cursor = 0;
@@ -205,7 +205,7 @@ export function keepClip(version, utterance, clip) {
   state.clips.set(soundKey(version, utterance), clip);
 }
 
-// Forgets the sounds of versions that nothing leads back to.
+// Drops the sounds of versions that can't be reached anymore.
 export function dropClips() {
   const versions = [state.version, ...state.undo, ...state.redo, ...takes.all.map((take) => take.version)];
   const needed = new Set();

@@ -1,17 +1,17 @@
-// The prosody table on the axis of frames, and its edits: each returns a new table that shares what it does not change.
+// The prosody table on the frame axis, and its edits: each returns a new table that shares the parts it doesn't change.
 //
-// A scope says what is meant: {} everything, {u} an utterance, {u, from, until, grain} some of its symbols by their
-// places: a phone with its marks, a syllable or a word. All versions of a first version have its utterances, words and
-// symbols in the same order: only their values differ.
+// A scope selects a part: {} everything, {u} an utterance, {u, from, until, grain} a range of its symbols, which is a
+// phone with its marks, a syllable or a word. All versions of a first version have its utterances, words and symbols in
+// the same order; only their values differ.
 
 export const PITCH_LIMITS = [30, 1200]; // Hz
-export const MOST_FRAMES = 400; // of a symbol, by hand
+export const MOST_FRAMES = 400; // of a symbol, when set by hand
 export const MOST_PAUSE = 10; // s
 export const MOST_VOLUME = 4;
 export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 export const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-// Halves to the even neighbor, as the server rounds.
+// Rounds halves to even, as the server does.
 const roundEvenly = (value) => (Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
 
 export const round = (value, digits) => Number(value.toFixed(digits));
@@ -24,7 +24,7 @@ export function memoize(compute) {
   };
 }
 
-// Symbols of an utterance in order: {w, word, symbol, start, end}, in frames from the utterance's start.
+// Returns an utterance's symbols in order: {w, word, symbol, start, end}, in frames from the utterance's start.
 export const placesOf = memoize((utterance) => {
   let start = 0;
   return utterance.words.flatMap((word, w) =>
@@ -41,7 +41,7 @@ export const secondsToFrames = (table, seconds) => roundEvenly((seconds * table.
 export const pauseFrames = (table, utterance) => secondsToFrames(table, utterance.pause);
 export const secondsOf = (table, frames) => (frames * table.hop_length) / table.sampling_rate;
 
-// Where each utterance begins, after the silence before it: {starts: frames, frames: of everything}.
+// Returns where each utterance starts, after its leading silence: {starts: frames, frames: total}.
 export const timelineOf = memoize((table) => {
   let frames = 0;
   const starts = table.utterances.map((utterance) => {
@@ -55,7 +55,7 @@ export const timelineOf = memoize((table) => {
 export const scopeOf = (u, { from, until, grain }) => ({ u, from, until, grain });
 const isWithin = (scope, u, i) => (scope.u ?? u) === u && (scope.from ?? 0) <= i && i < (scope.until ?? Infinity);
 
-// What an utterance sounds like: equal keys, equal sounds. The silence around it is no part of it.
+// Keys identify an utterance's sound: equal keys, equal sounds. The silence around it doesn't count.
 export const withoutSilence = (utterance) => ({ ...utterance, pause: 0, ...("lead" in utterance && { lead: 0 }) });
 
 export const keyOf = memoize((utterance) => JSON.stringify(withoutSilence(utterance)));
@@ -103,7 +103,7 @@ export const setSpeaker = (table, scope, speaker) => ({
   utterances: table.utterances.map((one, u) => ((scope.u ?? u) === u ? { ...one, speaker } : one)),
 });
 
-// Frames of symbols, in proportion, that last `total` together; none that is heard is lost.
+// Returns the symbols' frames, scaled to `total` in all; a symbol that has frames keeps at least one.
 function stretched(symbols, total) {
   const spoken = symbols.filter(({ frames }) => frames > 0);
   const free = sum(spoken.map(({ frames }) => frames - 1));
@@ -127,7 +127,7 @@ export function setFrames(table, scope, total) {
 export const leastFrames = (symbols) => symbols.filter(({ frames }) => frames > 0).length;
 export const totalFrames = (symbols) => sum(symbols.map(({ frames }) => frames));
 
-// Moves the border after one of the units of an utterance; what it gains the next one loses. The last moves the end.
+// Moves the border after a unit of an utterance; the next unit loses what this one gains. The last one moves the end.
 export function moveBorder(table, u, units, index, frames) {
   const lengthOf = (unit) => {
     const symbols = symbolsIn(table, scopeOf(u, unit));
@@ -142,7 +142,7 @@ export function moveBorder(table, u, units, index, frames) {
   return next ? setFrames(longer, scopeOf(u, next), other.total - moved) : longer;
 }
 
-// How fast: whole frames, so that every one that is lost by rounding comes back at the next phone.
+// Changes the pace in whole frames; each symbol's rounding error is passed on to the next one.
 export function scalePace(table, scope, factor) {
   let error = 0;
   return changeSymbols(table, scope, (symbol) => {
@@ -154,11 +154,11 @@ export function scalePace(table, scope, factor) {
   });
 }
 
-// What is unvoiced, or has no pitch in Hz, stays so.
+// Symbols that are unvoiced, or have no pitch in Hz, stay so.
 export const scalePitch = (table, scope, factor) =>
   changeSymbols(table, scope, ({ pitch }) => (pitch > 0 ? { pitch: setPitch(pitch * factor) } : {}));
 
-// The distance of each pitch from the mean of all in the scope, on the scale of tones.
+// Scales the distance of each pitch from the scope's mean, on a logarithmic scale.
 export function scaleRange(table, scope, factor) {
   const { mean } = pitchStatistics(symbolsIn(table, scope));
   return changeSymbols(table, scope, ({ pitch }) =>
@@ -166,7 +166,7 @@ export function scaleRange(table, scope, factor) {
   );
 }
 
-// Volume and energy may be 0, from where no factor leads back: the first version's values do.
+// Volume and energy may be 0, which no factor can undo; then the first version's values are scaled.
 export const scaleValue =
   (name, most, digits) =>
   (table, scope, factor, { base, value }) =>
@@ -178,7 +178,7 @@ export const scaleValue =
       return { [name]: round(Math.min(scaled, most), digits) };
     });
 
-// Mean and spread of the logarithm of the pitch, weighted by length.
+// Returns the mean and standard deviation of the logarithm of the pitch, weighted by length.
 function pitchStatistics(symbols) {
   const voiced = symbols.filter(({ pitch, frames }) => pitch > 0 && frames > 0);
   const frames = sum(voiced.map((symbol) => symbol.frames));
@@ -188,7 +188,7 @@ function pitchStatistics(symbols) {
   return { mean, spread: Math.sqrt(square) };
 }
 
-// What distinguishes a version from the first one within a scope; null where there is nothing to compare.
+// Returns how a version differs from the first one within a scope; null for values that can't be compared.
 export function compareVersions(table, base, scope) {
   const now = symbolsIn(table, scope);
   const first = symbolsIn(base, scope);
@@ -204,7 +204,7 @@ export function compareVersions(table, base, scope) {
   };
 }
 
-// The frame of one version in another one: the same part of the same phone.
+// Maps a frame of one version to another: the same part of the same phone.
 export function mapFrame(from, to, frame) {
   const [before, after] = [timelineOf(from), timelineOf(to)];
   const u = Math.max(
@@ -225,7 +225,7 @@ export function mapFrame(from, to, frame) {
 
 const FORMAT = "speech-toolkit prosody 1";
 
-// Refuses at once what is no prosody table; what its values may be, the server says.
+// Parses a prosody table; throws if it isn't one. The server checks the values.
 export function readTable(text, name) {
   let table;
   try {
@@ -241,7 +241,7 @@ export function readTable(text, name) {
   return table;
 }
 
-// A voice that has no prosody to shape: one utterance, its words with the spaces between them, as wide as they last.
+// For a voice without editable prosody: one utterance, with its words and the spaces between them as wide as they last.
 export function tableOfWords(answer, text) {
   const { sampling_rate, hop_length, mel } = answer;
   const words = [];
@@ -256,7 +256,7 @@ export function tableOfWords(answer, text) {
     add(word.text, Math.round((word.end * sampling_rate) / hop_length));
   }
   add("", mel.frames);
-  const stamp = ++tableOfWords.count; // its sound is its own, whatever its words last
+  const stamp = ++tableOfWords.count; // makes its key unique, even if its words last as long as another's
   return { sampling_rate, hop_length, utterances: [{ text, stamp, pause: 0, words }] };
 }
 

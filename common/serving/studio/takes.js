@@ -1,4 +1,4 @@
-// The takes: every version that was heard, kept for the next time.
+// The takes: every version that was played, kept for later.
 
 import { $, make } from "./dom.js";
 import { SLIDERS } from "./inspector.js";
@@ -8,13 +8,13 @@ import { phonesOf } from "./units.js";
 
 const MOST_TAKES = 40;
 
-// `actions`, {play(take), restore(take), keep()}, are set before there are takes.
+// `actions`, {play(take), restore(take), keep()}, are set before the first take.
 export class Takes {
   constructor() {
     Object.assign(this, { actions: null, all: [], count: 0 });
   }
 
-  // A version that is there already is no new take.
+  // A version that is already a take isn't added again.
   add(version) {
     const known = this.all.find((take) => take.key === takeKey(version));
     if (known) return;
@@ -81,7 +81,7 @@ export class Takes {
 
 export const takeKey = memoize(({ table }) => table.utterances.map((one) => keyOf(one) + one.pause).join());
 
-// How a version differs from its first one, in a few words.
+// Summarizes how a version differs from its first one.
 function summarize(table, base) {
   if (takeKey({ table }) === takeKey({ table: base })) return "first version";
   const measured = compareVersions(table, base, {});

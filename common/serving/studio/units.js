@@ -1,7 +1,7 @@
-// Units of an utterance that are taken as a whole: phones with their marks, syllables, words.
+// Units of an utterance that are edited as a whole: phones with their marks, syllables, words.
 //
-// The marks of stress, length, tone and the ends of words are symbols of their own in a voice's alphabet, and nobody
-// hears them alone: each belongs to its phone.
+// Marks of stress, length, tone and word ends are separate symbols in a voice's alphabet, but make no sound of their
+// own, so each belongs to its phone.
 
 import { memoize, placesOf, scalePitch, scopeOf, setPitch, setSymbols } from "./table.js";
 
@@ -10,11 +10,11 @@ const MARK_BEFORE = /^[ˈˌ]$/;
 const MARK_AFTER = /^([ːˑ˞ʰʲʷˠˤᵝʼ˥˦˧˨˩1-9#\s]|\p{M}+)$/u;
 const VOWEL = /^(@?[AEIOU][A-Z][0-2]?|[ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏɚɝAEIOUY])$/;
 const GLIDE = /^[ɪʊ]$/; // ends a diphthong
-const SYLLABIC = "\u0329"; // a consonant that is a syllable's middle
-const SONORITY = [/^@?(NG|ŋ)$/, /^@?[jwɹɻlrɾɥʋʎɭɫʟʀLRWY]$/, /^@?[mnɲɳɱɴMN]$/]; // others: least
+const SYLLABIC = "\u0329"; // marks a consonant that is a syllable's nucleus
+const SONORITY = [/^@?(NG|ŋ)$/, /^@?[jwɹɻlrɾɥʋʎɭɫʟʀLRWY]$/, /^@?[mnɲɳɱɴMN]$/]; // others are least sonorous
 const SIBILANT = /^@?[szʃS]$/;
 
-// Units are {from, until, grain, w, head}: places, the word that they are in, and the place of the symbol that is seen.
+// Units are {from, until, grain, w, head}: a range of symbols, their word's index, and the symbol that stands for them.
 export const phonesOf = memoize((utterance) => {
   const places = placesOf(utterance);
   const units = [];
@@ -40,13 +40,13 @@ const isVowel = (utterance, { from, until, head }) =>
     .slice(from, until)
     .some(({ symbol }) => symbol.symbol.includes(SYLLABIC));
 
-// How open a consonant sounds; what begins a syllable opens towards its vowel.
+// Returns a consonant's sonority, which rises toward the vowel at the start of a syllable.
 function sonority(symbol) {
   const found = SONORITY.findIndex((kind) => kind.test(symbol));
   return found < 0 ? 1 : found === 0 ? Infinity : 4 - found;
 }
 
-// Of the phones between two vowels, how many belong to the first one's syllable.
+// Returns how many of the phones between two vowels belong to the first vowel's syllable.
 function codaLength(symbols) {
   let start = symbols.length;
   while (start > 0) {
@@ -88,7 +88,7 @@ const syllablesOf = memoize((utterance) => {
   }
 });
 
-// A word is seen by its stressed syllable.
+// A word's stressed syllable stands for it.
 export const wordsOf = memoize((utterance) =>
   groupBy(syllablesOf(utterance), ({ w }) => w).map((own) => {
     const stressed = own.find(({ from, head }) =>
@@ -113,7 +113,7 @@ function groupBy(items, keyOf) {
 
 export const unitsOf = (utterance, grain) => ({ phone: phonesOf, syllable: syllablesOf, word: wordsOf })[grain](utterance);
 
-// The symbol whose pitch a unit's handle shows: its head, or the longest that has a pitch.
+// Returns the symbol whose pitch a unit's handle shows: its head, or the longest one with a pitch.
 export function carrierOf(utterance, { from, until, head }) {
   const places = placesOf(utterance);
   if (places[head].symbol.pitch > 0) return places[head];
@@ -121,7 +121,7 @@ export function carrierOf(utterance, { from, until, head }) {
   return voiced.reduce((best, one) => (one.symbol.frames > best.symbol.frames ? one : best), voiced[0] ?? null);
 }
 
-// Moves a unit's pitch to a value of its carrier's, and all of it by as much; 0 takes the pitch away.
+// Sets the pitch of a unit's carrier, and scales the rest of the unit alike; 0 removes the pitch.
 export function setUnitPitch(table, u, unit, hertz) {
   const carrier = carrierOf(table.utterances[u], unit);
   const scope = scopeOf(u, unit);
@@ -129,7 +129,7 @@ export function setUnitPitch(table, u, unit, hertz) {
   return scalePitch(table, scope, setPitch(hertz) / carrier.symbol.pitch);
 }
 
-// What a unit's phones are called together; marks of the ends of words are seen as space.
+// Returns the label of a unit's phones, without the marks of word ends.
 export const labelOf = (utterance, { from, until }) =>
   placesOf(utterance)
     .slice(from, until)

@@ -16,7 +16,7 @@ import {
 } from "./table.js";
 import { carrierOf, labelOf, unitsOf } from "./units.js";
 
-// "HH in Hello", or where a pause or a comma stands; a word by itself.
+// Returns a unit's name: "HH in Hello", a pause or comma with its neighbor, or a word by itself.
 export function describe(utterance, unit) {
   const { w, word } = placesOf(utterance)[unit.head];
   if (unit.grain === "word" && word.text) return word.text;
@@ -29,14 +29,14 @@ export function describe(utterance, unit) {
 
 const LETTER = 7.4; // px, of the smallest labels
 
-// Pixels a frame with which the words of an utterance can be read.
+// Returns the pixels per frame at which an utterance's words are legible.
 export const roomForWords = (utterance) =>
   utterance.words.reduce((most, { text, symbols }) => {
     const frames = totalFrames(symbols);
     return frames > 0 ? Math.max(most, (text.length * LETTER) / frames) : most;
   }, 0);
 
-// One utterance's part of the picture; made once for all versions of it. Its handles are of units of a grain.
+// One utterance's part of the picture, made once for all of its versions. Its handles move units of kind `grain`.
 export class UtteranceView {
   constructor(u, utterance, grain) {
     this.units = unitsOf(utterance, grain);
@@ -160,7 +160,7 @@ export class UtteranceView {
       );
   }
 
-  // Labels that do not fit become a dot: a letter with an ellipsis says less.
+  // Labels that don't fit become a dot; a letter with an ellipsis would say less.
   hideTight(frame) {
     for (const label of [...this.wordOptions, ...this.parts.map(({ phone }) => phone)]) {
       const [room, letters] = ["--for", "--letters"].map((name) => Number(label?.style.getPropertyValue(name)));
@@ -184,7 +184,7 @@ export class UtteranceView {
     setRange(border, { now: frames, low: least, high: most, text });
   }
 
-  // `spoken` is of the clip; where the version differs from it, each phone's mel is stretched to its new length.
+  // `spoken` is the clip's utterance; each phone's mel is stretched to its length in `utterance`.
   paint({ clip, spoken, image }, utterance) {
     const [old, now] = [placesOf(spoken), placesOf(utterance)];
     this.canvas.width = Math.max(1, framesOf(utterance));
@@ -214,11 +214,11 @@ function setRange(element, { now, low, high, text }) {
   element.setAttribute("aria-valuetext", text);
 }
 
-// Percent from the top, on a scale of tones.
+// Returns percent from the top, on a logarithmic scale.
 export const heightOf = (pitch, [low, high]) =>
   pitch > 0 ? clamp(100 * (1 - Math.log(pitch / low) / Math.log(high / low)), 0, 100) : 100;
 
-// The first version's pitch at the places of this one.
+// Returns the first version's pitch at this version's symbols.
 const stretchedPitch = (places, first) => places.map((one, i) => [one, first[i].symbol.pitch]);
 
 // A smooth line through the middle of each voiced phone.
