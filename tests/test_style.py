@@ -97,13 +97,13 @@ def test_the_project_keeps_its_own_rules():
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1749,
+    "flat files of common/": 1742,
     "audio, nn": 1520,
     "text": 4700,
     "data": 850,
     "checkpoints": 1200,
     "training": 2000,
-    "synthesis": 2587,
+    "synthesis": 2583,
     "recognition": 453,
     "serving": 1900,
     "extraction": 1200,

@@ -39,7 +39,7 @@ def rows_by_name(
 
 
 def scale_log_mel(mel: Tensor) -> Tensor:
-    """Scale a log-mel-spectrogram to values around 0 and 1."""
+    """Scale a log-mel-spectrogram to a mean near 0 and a standard deviation near 1."""
     return (mel + 5) / 2.5
 
 
