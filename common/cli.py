@@ -160,7 +160,7 @@ def run(main: Callable[[], int | None], *, teardown: bool = True) -> NoReturn:
                 status = 128 + signal.SIGPIPE
             else:
                 line, status = line_and_status(error)
-                print(f"error: {line}", file=sys.stderr)
+                print(f"error: {line}\n", end="", file=sys.stderr)  # one write: a job's processes share stderr
     if not teardown:
         atexit._run_exitfuncs()  # ends multiprocessing's processes and closes logs
         with suppress(BrokenPipeError):
