@@ -4,7 +4,7 @@
 # Speakers are the folders of a corpus with speakers.txt, or the last column of TRAIN_FILELIST. Run again, it resumes.
 # FROM_CHECKPOINT and FROM_VOCODER are the models to begin with, by default the shipped ones, and OUTPUT_DIR is the folder
 # for the results. VOICE_EPOCHS, ADVERSARIAL_EPOCHS (against discriminators), VOCODER_EPOCHS and SHARP_EPOCHS (the vocoder
-# against discriminators) are 14, 25, 4 and 7. On a CPU (NUM_GPUS=0), the vocoder's discriminators are narrow.
+# against discriminators) are 14, 25, 4 and 7. Full-size discriminators need NUM_GPUS=1 or more.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh" && answer_help "$@"
 use_python
 out=${OUTPUT_DIR:-output/voices}
@@ -37,7 +37,7 @@ train "$tuned" "$voice" "${options[@]}" --learning-rate 4e-3 --warmup-steps 100 
     --feature-loss-scale 1.0
 FASTPITCH=$tuned OUTPUT_DIR=$out/mels step extract_fine_tune_mels
 train "$vocoder" "${FROM_VOCODER:-$ROOT/voices/vocoder-small.pt}" --learning-rate 4e-4 --input-mels-dir "$out/mels"
-[ "${NUM_GPUS:-auto}" != 0 ] || narrow=(--mpd-channels 8 32 64 128 128 --msd-channels 16 16 32 64 128 128 128)
+[ "${NUM_GPUS:-0}" != 0 ] || narrow=(--mpd-channels 8 32 64 128 128 --msd-channels 16 16 32 64 128 128 128)
 train "$sharp" "$vocoder" --learning-rate 2e-4 --input-mels-dir "$out/mels" --adversarial "${narrow[@]}"
 [ "$DRY_RUN" = 1 ] || rm -f "$out"/{voice,vocoder}.pt # of an earlier run
 DTYPE=bfloat16 step strip_checkpoint "$tuned" "$out/voice.pt"
