@@ -446,12 +446,12 @@ def test_text_edits_and_takes_are_there_after_a_reload_and_sound_the_same(studio
 def test_what_will_be_said_is_shown_without_speaking(studio: Studio):
     page = studio.page
     page.fill("#text", "Dr. Lee paid $3.50. Hi.")
-    page.get_by_role("button", name="What will be said").click()
+    page.get_by_role("button", name="Pronunciation").click()
     expect(page.locator("#readings li")).to_have_count(2)
     words, phones = page.locator("#readings li").first.locator("span").all_inner_texts()
     assert words == "doctor lee paid three dollars fifty cents." and phones.startswith("D AA1 K T ER0")
     assert studio.asked[0]["show"] is True and page.locator("#stage").is_hidden()
-    page.get_by_role("button", name="Close what will be said").click()
+    page.get_by_role("button", name="Close pronunciation").click()
     assert page.locator("#reading").is_hidden()
 
 
