@@ -56,12 +56,12 @@ def test_a_corpus_is_split_without_overlap_and_the_same_way_each_time(tmp_path: 
     assert lines != sorted(lines)
 
 
-def test_lists_are_made_again_and_those_that_differ_are_kept_elsewhere(tmp_path: Path):
+def test_lists_are_made_again_and_those_that_differ_are_kept_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     corpus, lists = make_corpus(tmp_path / "corpus", clips=6), tmp_path / "lists"
-    (corpus / "audio.json").write_text("{}")
-    settings = {"DATASET_PATH": corpus, "FILELISTS": lists, "NAME": "my", "FEATURES": "false"}
-    script = ROOT / "scripts/prepare_dataset.sh"
-    assert run_bash(script, N_VAL="1", N_TEST="1", **settings).returncode == 0
+    words = ("-d", corpus, "-o", lists, "--name", "my", "--n-val")
+    make_lists(monkeypatch, *words, "1", "--n-test", "1")
     train = lists / "my_audio_text_train_filelist.txt"
     train.write_text("edited by hand\n")
     features = lists / "my_mel_dur_pitch_text_train_filelist.txt"  # of the former transcripts
@@ -69,17 +69,24 @@ def test_lists_are_made_again_and_those_that_differ_are_kept_elsewhere(tmp_path:
     (corpus / "wavs" / "c00.flac").touch()
     for _ in range(2):
         (corpus / "metadata.csv").write_text("".join(f"c0{number}|Corrected {number}.\n" for number in range(5)))
-        result = run_bash(script, N_VAL="2", N_TEST="0", **settings)
-    assert ".old" not in result.stdout  # nothing has changed
+        capsys.readouterr()
+        make_lists(monkeypatch, *words, "2", "--n-test", "0")
+    assert ".old" not in capsys.readouterr().out  # nothing has changed
     assert not features.exists() and Path(f"{features}.old").exists()
     assert "wavs/c00.wav\n" in "".join(path.read_text() for path in lists.glob("my_audio_[tv]*.txt"))
     assert {*train.read_text().splitlines()} < {f"wavs/c0{number}.wav|Corrected {number}." for number in range(5)}
     assert len((lists / "my_audio_val.txt").read_text().splitlines()) == 2
     assert not (lists / "my_audio_test.txt").exists()  # its clip may be one to train on
     assert Path(f"{train}.old").read_text() == "edited by hand\n"
-    (corpus / "metadata.csv").unlink()  # of lists that somebody else made
+
+
+def test_lists_that_somebody_else_made_are_kept(tmp_path: Path):
+    corpus, train = make_corpus(tmp_path / "corpus", clips=6), tmp_path / "my_audio_text_train_filelist.txt"
+    (corpus / "audio.json").write_text("{}")
+    (corpus / "metadata.csv").unlink()
     train.write_text("wavs/c00.wav|Mine.\n")
-    assert run_bash(script, N_VAL="2", N_TEST="0", **settings).returncode == 0
+    settings = {"DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my", "FEATURES": "false", "N_VAL": "2"}
+    assert run_bash(ROOT / "scripts/prepare_dataset.sh", N_TEST="0", **settings).returncode == 0
     assert train.read_text() == "wavs/c00.wav|Mine.\n"
 
 
