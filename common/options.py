@@ -179,10 +179,9 @@ def read_word(text: str, kind: type, known: Option) -> Any:
         raise OptionError("'': expected non-empty text")
     try:
         value = kind(text)
+        wanted = known.problem(value)
     except ValueError:
-        value, wanted = None, known.range_of(kind)
-    else:
-        wanted = known.problem(value) or ""
+        wanted = known.range_of(kind)
     if wanted:
         others = "".join(f", or {word}" for word in known.words)
         raise OptionError(f"{text}: expected {wanted}{others}")
