@@ -15,7 +15,7 @@ from common.cli import INFERENCE_LOG, MANY_BATCHES
 from common.files import check_apart, read_json, read_text, writing
 from common.logger import Logger
 from common.precision import Precision
-from common.progress import Progress, print_line, progress
+from common.progress import print_line, progress
 from common.signals import StopSignals
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
 from common.synthesis.measurements import BatchTimes, Measurements
@@ -140,7 +140,7 @@ def _speak_into_folder(
     # If output goes to a file, the lines about files show the progress.
     is_shown = not options.quiet and (folder is None or options.repeats > 1 or sys.stderr.isatty())
     total = options.repeats * len(items)
-    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
+    bar = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
         with StopSignals() as signals, bar:
             for batch in itertools.islice(itertools.cycle(batches), options.n_warmup):
