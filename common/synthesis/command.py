@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.audio.wav import check_sound_format, pcm16, wav_header
+from common.audio.wav import check_sound_format, to_int16, wav_header
 from common.checkpoints.loading import LoadedCheckpoint
 from common.cli import INFERENCE_LOG, MANY_BATCHES
 from common.files import check_apart, read_json, read_text, writing
@@ -179,5 +179,5 @@ def write_stream(pieces: Iterator[Tensor], *, sampling_rate: int) -> None:
     with writing(Path("standard output")), os.fdopen(os.dup(1), "wb") as file:
         file.write(wav_header(sampling_rate))
         for piece in pieces:
-            file.write(pcm16(piece))
+            file.write(to_int16(piece.numpy()).tobytes())
             file.flush()
