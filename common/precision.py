@@ -82,7 +82,7 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
 
 
 def check_cuda() -> None:
-    """Raise OptionError if no GPU can be used; choose the implementations that fit speech."""
+    """Raise OptionError if no GPU can be used, and turn off cuDNN's attention."""
     if not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
     torch.backends.cuda.enable_cudnn_sdp(False)  # it spends tens of ms planning for each new text length
