@@ -108,7 +108,7 @@ def has_bfloat16(*, cuda: bool) -> bool:
     if answer := os.environ.get("CPU_BFLOAT16"):
         return answer == "true"
     instructions = torch.cpu.get_capabilities()
-    return any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS)
+    return torch.backends.mkldnn.is_available() and any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS)
 
 
 @contextmanager
