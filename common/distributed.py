@@ -20,8 +20,6 @@ from common.signals import stops_handled_by
 
 _TIMEOUT = timedelta(minutes=10)  # within updates, where all processes arrive at about the same time
 _HOST_TIMEOUT = timedelta(minutes=30)  # over the host, where one process may measure or write for a long time
-# Raise at the first collective after a failed one; by default, NCCL ends the process without our error message.
-_RAISE_LATER = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "2"}
 
 # (n_items, compute, description) -> results of items 0 to n_items - 1, like `Ranks.gather_over`
 Gather = Callable[[int, Callable[[Sequence[int]], Iterator[Any]], str], list[Any]]
@@ -91,7 +89,8 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
     if world_size > 1:
         try:
             with stops_handled_by(signal.SIG_DFL):  # it waits in C, where Python's handlers don't run
-                os.environ |= {**_RAISE_LATER, **os.environ}
+                # Raise at the first collective after a failed one; by default, NCCL ends the process without a message.
+                os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2")
                 backend, bound = ("nccl", device) if cuda else ("gloo", None)
                 dist.init_process_group(backend, timeout=_TIMEOUT, device_id=bound)
                 host = dist.new_group(backend="gloo", timeout=_HOST_TIMEOUT)

@@ -56,9 +56,7 @@ def lock_folder(folder: Path) -> TextIO:
 def check_output_file(path: Path) -> None:
     """Create a file's folder, and check early that the file can be written; same errors as `write_atomically`."""
     with writing(path):
-        target = _target(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=target.parent).close()
+        tempfile.TemporaryFile(dir=_target(path).parent).close()
 
 
 def write_atomically(
@@ -72,7 +70,6 @@ def write_atomically(
     """
     with writing(path):
         target = _target(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}{f'.{uuid.uuid4().hex}' if shared else ''}.tmp")
         try:
             with temporary.open("wb") as file:
@@ -90,11 +87,13 @@ def write_atomically(
 
 
 def _target(path: Path) -> Path:
-    """Return the file that ``path`` names, following links; raises OSError for folders and devices."""
+    """Return the file that ``path`` names, following links, and create its folder; raises OSError for other kinds."""
     with suppress(FileNotFoundError):  # from Python 3.14 on, path.exists() hides other errors too
         if not stat.S_ISREG(path.stat().st_mode):
             raise OSError("a folder or device is there, not a file")
-    return path.resolve() if path.is_symlink() else path
+    target = path.resolve() if path.is_symlink() else path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
 
 
 def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = ()) -> None:

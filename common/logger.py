@@ -69,7 +69,7 @@ class Logger:
     def _write(self, kind: str, content: dict[str, Any]) -> None:
         if self._path is not None:
             now = time.time()
-            times = {"timestamp": f"{now:.6f}", "datetime": _now(now), "elapsedtime": f"{now - self.started:.6f}"}
+            times = {"timestamp": f"{now:.6f}", "datetime": _now(), "elapsedtime": f"{now - self.started:.6f}"}
             self._append(self._path, PREFIX + json.dumps({**times, "type": kind, **content}, allow_nan=False) + "\n")
 
     def _append(self, path: Path, text: str) -> None:
@@ -86,20 +86,19 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read the options and final figures of the last run in a log; same errors as `read_log`."""
-    options: dict[str, Any] = {}
+def read_last_figures(path: Path) -> dict[str, Any]:
+    """Read the final figures of the last run in a log; same errors as `read_log`."""
     figures: dict[str, Any] = {}
     for record in read_log(path):
-        if record.get("step") == "PARAMETER":
-            options, figures = record["data"], {}
+        if record.get("step") == "PARAMETER":  # a run starts
+            figures = {}
         elif record["type"] == "LOG":
             figures |= record["data"]
-    return options, figures
+    return figures
 
 
-def _now(seconds: float | None = None) -> str:
-    return datetime.fromtimestamp(time.time() if seconds is None else seconds).isoformat(" ", "microseconds")
+def _now() -> str:
+    return datetime.now().isoformat(" ", "microseconds")
 
 
 def _plain(value: Any) -> Any:

@@ -96,20 +96,20 @@ def add_options(
     """
     defaults = defaults or {}
     for one in fields(kind):
-        group_kind, group_title, by_name = one.metadata.get("group", (None, None, False))
+        known, (group_kind, group_title, by_name) = declared(one), one.metadata.get("group", (None, None, False))
         if one.name in without:
             continue
-        if group_kind is not None and not by_name:
-            add_options(_section_of(parser, group_title), group_kind, defaults=defaults, without=without)
-        elif group_kind is not None:
+        if known is not None:
+            section = _section_of(parser, known.section or title)
+            _add_option(section, one.name, one.type, known, defaults.get(one.name, one.default))
+        elif by_name:
             section = _section_of(parser, group_title or title)
             for name, hint, known in options_of(group_kind):
                 value = words_of_value(getattr(group_kind, name))
                 bracketed = replace(known, help=f"{known.help} [{value}]", negatable=True)
                 _add_option(section, name, hint, bracketed, defaults.get(name))
-        elif (declaration := declared(one)) is not None:
-            section = _section_of(parser, declaration.section or title)
-            _add_option(section, one.name, one.type, declaration, defaults.get(one.name, one.default))
+        elif group_kind is not None:
+            add_options(_section_of(parser, group_title), group_kind, defaults=defaults, without=without)
 
 
 def words_of_value(value: Any) -> str:
@@ -179,10 +179,9 @@ def read_word(text: str, kind: type, known: Option) -> Any:
         raise OptionError("'': expected non-empty text")
     try:
         value = kind(text)
+        wanted = known.problem(value)
     except ValueError:
-        value, wanted = None, known.range_of(kind)
-    else:
-        wanted = known.problem(value) or ""
+        wanted = known.range_of(kind)
     if wanted:
         others = "".join(f", or {word}" for word in known.words)
         raise OptionError(f"{text}: expected {wanted}{others}")

@@ -56,22 +56,21 @@ def plot_utterance(
     """
     seconds = audio.hop_length / audio.sampling_rate
     arrays = {name: _to_array(mel) for name, mel in mels.items()}
-    values = np.concatenate([np.zeros(0), *map(np.ravel, arrays.values())])
-    finite = values[np.isfinite(values)]
-    colors = {"cmap": "magma", "vmin": finite.min(initial=0.0), "vmax": finite.max(initial=finite.min(initial=0.0))}
-    images: list[tuple[str, np.ndarray, dict[str, Any]]] = [(name, mel, colors) for name, mel in arrays.items()]
+    lowest, highest = min(mel.min() for mel in arrays.values()), max(mel.max() for mel in arrays.values())
+    colors: dict[str, Any] = {"cmap": "magma", "vmin": lowest, "vmax": highest}
+    images = [(name, mel, colors) for name, mel in arrays.items()]
     if len(arrays) == 2 and len({mel.shape for mel in arrays.values()}) == 1:
         (name, mel), (other, second) = arrays.items()
         images.append((f"{other} - {name}", second - mel, {"norm": CenteredNorm(), "cmap": "RdBu_r"}))
-    weights = np.zeros((0, 0)) if alignment is None else _to_array(alignment).T  # (L, F)
-    counts = np.zeros(0) if durations is None else _to_array(durations)  # (L,)
+    ends = np.zeros(0) if durations is None else _to_array(durations).cumsum() * seconds  # (L,) s
     groups = {unit: group for unit, group in (curves or {}).items() if group}
-    lines = [values for group in groups.values() for values in group.values()]
-    length = max(1, *(array.shape[-1] for array in (*arrays.values(), weights, *lines))) * seconds
+    length = max(mel.shape[1] for mel in arrays.values()) * seconds
 
     width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length), MAX_WIDTH)
-    attention_height = min(max(MIN_ATTENTION, len(weights) * SYMBOL_ROOM), MAX_ATTENTION)
-    heights = [MEL_HEIGHT] * len(images) + [attention_height] * bool(weights.size) + [CURVES_HEIGHT] * len(groups)
+    heights = [MEL_HEIGHT] * len(images)
+    if alignment is not None:
+        heights.append(min(max(MIN_ATTENTION, alignment.size(1) * SYMBOL_ROOM), MAX_ATTENTION))
+    heights += [CURVES_HEIGHT] * len(groups)
     figure = Figure(figsize=(width, sum(heights) + MARGIN), layout="constrained")
     axes = list(figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0])
     figure.suptitle(_title(" ".join(title.split()), symbols, width=width), x=0.01, ha="left")
@@ -79,18 +78,16 @@ def plot_utterance(
     for panel, (name, mel, shades) in zip(axes, images):
         _draw_image(panel, name, mel, seconds=seconds, first=0, unit="log amplitude", **shades)
         label_mel_axis(panel.yaxis, audio)
-    if weights.size:
-        _draw_attention(axes[len(images)], weights, counts, symbols, seconds=seconds, height=attention_height)
-    for panel, (unit, group) in zip(axes[len(axes) - len(groups) :], groups.items()):
+    if alignment is not None:
+        _draw_attention(axes[len(images)], _to_array(alignment).T, ends, symbols, seconds=seconds)
+    for panel, (unit, group) in zip(axes[-len(groups) :], groups.items()):
         _draw_curves(panel, unit, group, seconds=seconds)
     for axis in axes:
         axis.set(xlim=(0, length), xlabel="time (s)" if axis is axes[-1] else "")
         axis.tick_params(axis="x", bottom=axis is axes[-1], labelbottom=axis is axes[-1])
-        ends = counts.cumsum() * seconds
         axis.vlines(ends, 0, 1, transform=axis.get_xaxis_transform(), color="gray", alpha=0.4, linewidth=0.5)
-    if len(symbols) == len(counts):
-        below = axes[(len(images) or len(axes)) - 1].xaxis
-        _label_symbols(below, symbols, counts, seconds=seconds, scale=width / length)
+    if 0 < len(symbols) == len(ends):
+        _label_symbols(axes[len(images) - 1].xaxis, symbols, ends, scale=width / length)
     return figure
 
 
@@ -102,18 +99,19 @@ def _title(text: str, symbols: Sequence[str], *, width: float) -> str:
     return textwrap.shorten(drawable, int(width * TITLE_LETTERS), placeholder="\u2026")
 
 
-def _label_symbols(axis: Axis, symbols: Sequence[str], counts: np.ndarray, *, seconds: float, scale: float) -> None:
+def _label_symbols(axis: Axis, symbols: Sequence[str], ends: np.ndarray, *, scale: float) -> None:
     """Write symbols that have frames below an axis of ``scale`` inches per second, in as many rows as they need."""
-    spoken = counts.nonzero()[0].tolist()
-    places = (counts.cumsum() - counts / 2)[spoken] * seconds
+    lengths = np.diff(ends, prepend=0)  # s
+    spoken = lengths.nonzero()[0].tolist()
+    places = (ends - lengths / 2)[spoken]
     labels = [symbols[index].replace(" ", "\u2423") for index in spoken]
-    room = (max(map(len, labels), default=0) + 0.5) * LETTER_ROOM / scale  # seconds
+    room = (max(map(len, labels)) + 0.5) * LETTER_ROOM / scale  # seconds
     n_rows = next((n for n in range(1, MOST_ROWS) if (places[n:] - places[:-n] >= room).all()), MOST_ROWS)
     rows = ["\n" * (index % n_rows) + label for index, label in enumerate(labels)]
     axis.set_ticks(places, rows, minor=True, fontsize=SYMBOL_SIZE)
     axis.remove_overlapping_locs = False  # major ticks don't replace them
-    axis.set_tick_params(which="minor", length=0, pad=4, labelbottom=bool(labels))
-    axis.set_tick_params(which="major", pad=4 + 72 * min(n_rows, len(labels)) * SYMBOL_ROOM)
+    axis.set_tick_params(which="minor", length=0, pad=4, labelbottom=True)
+    axis.set_tick_params(which="major", pad=4 + 72 * n_rows * SYMBOL_ROOM)
 
 
 def save_png(figure: Figure, path: Path) -> None:
@@ -155,16 +153,15 @@ def _draw_image(
 
 
 def _draw_attention(
-    axis: Axes, weights: np.ndarray, counts: np.ndarray, symbols: Sequence[str], *, seconds: float, height: float
+    axis: Axes, weights: np.ndarray, ends: np.ndarray, symbols: Sequence[str], *, seconds: float
 ) -> None:
-    """Draw weights (L, F), the text upward, and a line that shows the symbols' ``counts`` of frames (L,) or ()."""
-    title, ends = "attention; line: durations" if len(counts) else "attention", np.cumsum(counts)
+    """Draw weights (L, F), the text upward, and a line that shows when the symbols end (L,), unless that is empty."""
+    title = "attention; line: durations" if len(ends) else "attention"
     _draw_image(axis, title, weights, seconds=seconds, first=-0.5, unit="weight", cmap="viridis", vmin=0, vmax=1)
-    times = np.stack([ends - counts, ends], axis=1).ravel() * seconds
-    axis.plot(times, np.arange(len(counts)).repeat(2), color="white", linewidth=0.8)
+    axis.step([0, *ends], [0, *range(len(ends))], color="white", linewidth=0.8)
     axis.set_ylabel("symbol")
     if len(symbols) == len(weights):  # padded with spaces into as many columns as they need
-        n_columns = math.ceil(len(weights) * SYMBOL_ROOM / height)
+        n_columns = math.ceil(len(weights) * SYMBOL_ROOM / MAX_ATTENTION)
         column = " " * (2 * max(map(len, symbols)) + 2)
         labels = [one.replace(" ", "\u2423") + column * (index % n_columns) for index, one in enumerate(symbols)]
         axis.set_yticks(range(len(labels)), labels, fontsize=SYMBOL_SIZE)

@@ -66,7 +66,6 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
     torch.backends.cudnn.benchmark = computing.cudnn_benchmark
     if computing.cuda:
         check_cuda()
-        torch.backends.cuda.enable_cudnn_sdp(False)  # it spends tens of ms planning for each new text length
         torch.set_float32_matmul_precision("high" if computing.tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = computing.tf32
     else:
@@ -83,9 +82,10 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
 
 
 def check_cuda() -> None:
-    """Raise OptionError if no GPU can be used."""
+    """Raise OptionError if no GPU can be used, and turn off cuDNN's attention."""
     if not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it spends tens of ms planning for each new text length
 
 
 def precision_of_device(device: str) -> Precision:
@@ -94,24 +94,21 @@ def precision_of_device(device: str) -> Precision:
     cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     if cuda:
         check_cuda()
-        torch.backends.cuda.enable_cudnn_sdp(False)  # as in `prepare_computing`
     return Precision(cuda)
 
 
 def has_bfloat16(*, cuda: bool) -> bool:
     """Whether the GPU or the processor has instructions for bfloat16.
 
-    Emulated bfloat16 is several times slower than float32. oneDNN reports support for every processor with AVX-512, so
-    the instructions are checked too. The environment variable CPU_BFLOAT16 (true or false) overrides the result.
+    Emulated bfloat16 is several times slower than float32, but oneDNN reports support for every processor with AVX-512.
+    The environment variable CPU_BFLOAT16 (true or false) overrides the result.
     """
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if answer := os.environ.get("CPU_BFLOAT16"):
         return answer == "true"
     instructions = torch.cpu.get_capabilities()
-    if not any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS):
-        return False
-    return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return torch.backends.mkldnn.is_available() and any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS)
 
 
 @contextmanager
@@ -137,11 +134,12 @@ def timed(device: torch.device, seconds: list[float]) -> Iterator[None]:
     seconds.append(time.perf_counter() - started)
 
 
-def keep_freed_memory() -> bool:
+def keep_freed_memory() -> None:
     """Reuse freed memory for later tensors instead of returning it; call this before computing on a CPU.
 
     By default, glibc maps new memory for each large tensor, and the kernel zeroes its pages, which takes longer than
-    many operations. The process keeps its peak memory until it ends. Returns False if the C library isn't glibc.
+    many operations. The process keeps its peak memory until it ends. Does nothing if the C library isn't glibc.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    return mallopt is not None and bool(mallopt(_M_MMAP_MAX, 0) and mallopt(_M_TRIM_THRESHOLD, -1))
+    if hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        libc.mallopt(_M_MMAP_MAX, 0)
+        libc.mallopt(_M_TRIM_THRESHOLD, -1)

@@ -1,55 +1,33 @@
-"""Progress bars for long jobs, drawn by tqdm if it's installed."""
+"""Progress bars for long jobs, warnings, and lines on standard output."""
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import nullcontext
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from common.errors import OutputError
 
-T = TypeVar("T")
 SECONDS_IN_FILES = 30.0  # between bars if stderr isn't a terminal; shorter jobs show none there
 
 
-class Progress(nullcontext, Generic[T]):
-    """A replacement for tqdm's bars that shows nothing."""
-
-    def __init__(self, items: Iterable[T] = ()) -> None:
-        super().__init__(self)
-        self.items = items
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.items)
-
-    def update(self, n: float = 1) -> None:
-        """Count ``n`` more items."""
-
-    def set_postfix(self, *, refresh: bool = True, **values: object) -> None:
-        """Show ``values`` after the bar."""
-
-
 def progress(
-    iterable: Iterable[T] | None = None, *, total: int | None = None, desc: str = "", unit: str, enabled: bool = True
-) -> Progress[T]:
-    """Show the progress of a loop, or of a job that calls ``update``.
+    iterable: Iterable[Any] | None = None, *, total: int | None = None, desc: str = "", unit: str, enabled: bool = True
+) -> Any:
+    """Return a tqdm bar over a loop, or for a job that calls ``update``.
 
     Either iterate over the result (``for item in progress(items, desc="mels", unit="clip")``), or use it in a ``with``
     block and call ``update(n)``. ``enabled=False`` (on all ranks but the first) shows nothing.
     """
-    if not enabled or find_spec("tqdm") is None:
-        return Progress(iterable or ())
-    from tqdm import tqdm  # here, because speaking one phrase shows no bar
+    from tqdm import tqdm  # here, because --help shows no bar
 
     how: dict[str, Any] = {"dynamic_ncols": True}
     if not sys.stderr.isatty():
         how = {"mininterval": SECONDS_IN_FILES, "delay": SECONDS_IN_FILES}
     elif os.get_terminal_size(sys.stderr.fileno()).columns == 0:
         how = {"ncols": 80, "nrows": 24}  # in some containers' terminals, tqdm would draw an empty bar
-    bar: Any = tqdm(iterable, total=total, desc=desc, unit=f" {unit}", **how)
-    return bar
+    return tqdm(iterable, total=total, desc=desc, unit=f" {unit}", disable=not enabled, **how)
 
 
 def warn(line: str) -> None:

@@ -166,7 +166,7 @@ def test_what_cannot_be_taken_is_listed_with_the_reason_and_the_rest_is_made(tmp
         "cut.wav": "truncated, its header states more samples than it contains",
         "half.flac": "damaged or truncated",
         "text.wav": "not a sound file that libsndfile or FFmpeg can decode, or truncated",
-        "empty.wav": "an empty file",
+        "empty.wav": "not a sound file that libsndfile or FFmpeg can decode, or truncated",
         "opposite.wav": "its channels cancel each other out; export one of them",
         "part.mp3": "truncated, 83567 of 88200 samples",
         "no words.wav": "the transcript is empty (metadata.csv:10)",

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from shell import ROOT
 
-MOST_PACKAGES = 34 + (sys.version_info < (3, 11))  # on which anyio needs exceptiongroup too
+MOST_PACKAGES = 35 + (sys.version_info < (3, 11))  # on which anyio needs exceptiongroup too
 # Of PyTorch's builds for GPUs, which its build for CPUs does without
 OF_GPUS = re.compile(r"nvidia-|cuda-|triton$")
 

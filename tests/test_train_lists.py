@@ -14,7 +14,7 @@ import train
 from common.checkpoints.reading import load_checkpoint
 from common.data.filelist import read_filelist
 from common.errors import InputError
-from common.logger import read_last_run, read_log
+from common.logger import read_log
 
 WITH_DURATIONS = "mels/a.pt|durations/a.pt|pitch_char/a.pt|Hello.\n"
 
@@ -80,7 +80,7 @@ def test_several_lists_train_as_one_and_resume_exactly(model: TinyModel, make_on
     plain = Runs(make_once, corpora, model).plain
     assert_same_state(model.checkpoint(output, EPOCHS), model.checkpoint(plain, EPOCHS))
     assert logged(output, "val_loss")[-1] == logged(plain, "val_loss")[-1]
-    options, _ = read_last_run(output / "nvlog.json")
+    options = next(one["data"] for one in read_log(output / "nvlog.json") if one.get("step") == "PARAMETER")
     assert (options["training_files"], options["validation_files"]) == (training, validation)
 
 

@@ -19,7 +19,7 @@ from wyoming.info import Describe, Info
 from wyoming.ping import Ping
 from wyoming.tts import Synthesize, SynthesizeVoice
 
-from common.audio.wav import pcm16
+from common.audio.wav import to_int16
 from common.serving.app import Service
 from common.serving.options import Limits
 from common.serving.server import bind
@@ -82,7 +82,7 @@ def sound_of(events: Sequence[Event]) -> bytes:
 def assert_spoken(events: Sequence[Event], served, text: str = TEXT, **options) -> None:
     sound, expected = (
         torch.frombuffer(bytearray(data), dtype=torch.int16)
-        for data in (sound_of(events), pcm16(served.models.voice.speak(text, **options).wave))
+        for data in (sound_of(events), to_int16(served.models.voice.speak(text, **options).wave.numpy()).tobytes())
     )
     assert sound.shape == expected.shape
     assert int((sound.int() - expected.int()).abs().max()) <= 1
@@ -108,7 +108,8 @@ def test_a_text_is_spoken_as_the_voice_makes_it_offline(served, speaker: str | N
 def test_a_recording_is_transcribed_as_offline(served, channels: int):
     wave = (0.3 * torch.sin(torch.arange(12000) * 0.2) * 32767).round() / 32768
     form = {"rate": 8000, "width": 2, "channels": channels}
-    chunks = [AudioChunk(**form, audio=pcm16(part.repeat_interleave(channels))) for part in wave.split(1000)]
+    parts = wave.repeat_interleave(channels).split(1000)
+    chunks = [AudioChunk(**form, audio=to_int16(part.numpy()).tobytes()) for part in parts]
     (event,) = ask(served, Transcribe(), AudioStart(**form), *chunks, AudioStop(), until=["transcript"])
     assert Transcript.from_event(event).text == served.models.recognizer.transcribe(wave)[0].text
 

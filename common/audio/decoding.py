@@ -55,8 +55,6 @@ def decode(source: Path | bytes, *, sampling_rate: int | None = None, name: str 
     name = name or str(source)
     if isinstance(source, Path):
         check_file(source, error=AudioError)
-    if not (source.stat().st_size if isinstance(source, Path) else len(source)):
-        raise AudioError(f"{name}: an empty file")
     try:
         file = soundfile.SoundFile(source if isinstance(source, Path) else io.BytesIO(source))
     except (soundfile.LibsndfileError, OSError, TypeError):  # TypeError: a name that ends in .raw
@@ -123,7 +121,7 @@ def _decode_by_ffmpeg(source: Path | bytes, name: str) -> tuple[int, int, Iterat
         codec = getattr(stream.codec_context, "name", "unknown")
         if codec not in _FFMPEG["codec_whitelist"].split(","):
             raise AudioError(f"{name}: codec {codec} is not supported; convert it to WAV")
-        if not (stream.rate and stream.channels):  # FFmpeg identified it by its suffix alone
+        if not stream.rate:  # FFmpeg identified it by its suffix alone
             raise AudioError(f"{name}: {_NO_SOUND_FILE}")
         return stream.rate, stream.channels, _ffmpeg_blocks(container, opened.pop_all(), name)
 

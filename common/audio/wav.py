@@ -156,10 +156,8 @@ def open_encoder(target: io.BytesIO, form: SoundFormat, rate: int) -> tuple[Writ
 
 
 def _open_ffmpeg(target: io.BytesIO, form: SoundFormat, rate: int) -> tuple[Write, Callable[[], None]]:
-    try:
-        import av  # here, because only Opus and AAC need it
-    except ImportError as error:
-        raise AudioError(f"{form.codec}: this format needs the package av, which is not installed") from error
+    import av  # here, because only AAC files and the server's Opus need it
+
     container = av.open(target, "w", format=form.container, options=dict(form.options))
     stream: Any = container.add_stream(form.codec, rate=rate, layout="mono", bit_rate=64_000)
     n_written = 0
@@ -176,11 +174,6 @@ def _open_ffmpeg(target: io.BytesIO, form: SoundFormat, rate: int) -> tuple[Writ
         container.close()
 
     return write, close
-
-
-def pcm16(wave: Tensor) -> bytes:
-    """Return `to_int16` as little-endian bytes."""
-    return to_int16(wave.numpy()).astype("<i2").tobytes()
 
 
 def to_int16(samples: np.ndarray) -> np.ndarray:

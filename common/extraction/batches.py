@@ -24,7 +24,7 @@ from common.extraction.features import Extraction, ExtractionPlan, load_item, wi
 from common.extraction.options import ExtractionOptions
 from common.files import sha256
 from common.precision import one_thread
-from common.progress import Progress, progress
+from common.progress import progress
 from common.registry import ModelSpec
 from common.synthesis.loading import with_front_end
 from common.synthesis.utterances import MelOutput
@@ -103,7 +103,7 @@ def run_teacher(
     batches, done = _cut(len(lacking), BATCH), {item.utterance.index: item for item in items}
     load = functools.partial(load_item, plan=plan)
     waves = read_in_batches(load, lacking, batches, n_workers=min(READERS, own_cores()))
-    bar: Progress[None] = progress(total=len(lacking), desc=desc, unit="utterances")
+    bar = progress(total=len(lacking), desc=desc, unit="utterances")
     with bar:
         for batch, loaded in zip(batches, waves):
             good, mels = [], []

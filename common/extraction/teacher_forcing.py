@@ -30,7 +30,7 @@ from common.extraction.folders import check_settings
 from common.extraction.options import TeacherForcingOptions
 from common.files import sha256, write_json, writing
 from common.precision import Precision
-from common.progress import Progress, progress
+from common.progress import progress
 from common.signals import StopSignals
 
 GENERATOR = "generator.json"  # stored with the mels: which model made them
@@ -73,7 +73,7 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
             write_json(options.output / name, values)
     report = Report()
     clips = _plan(datasets, options.output, options, audio, report)
-    bar: Progress[None] = progress(total=len(clips), desc="mels", unit="clip")
+    bar = progress(total=len(clips), desc="mels", unit="clip")
     with StopSignals() as signals, bar:
         for n_clips in _make_mels(datasets, clips, network, options, precision, report):
             bar.update(n_clips)

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from common.nn.alignment_search import durations_of_path
 from common.nn.layers import mask_from_lengths
 
 
@@ -29,8 +30,7 @@ def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor
 def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """Count tokens that are no frame's argmax: `diagonality`'s arguments -> int64 (B,)."""
     most_attended = _valid(alignments, token_lengths, frame_lengths).argmax(2)
-    is_frame = mask_from_lengths(frame_lengths, alignments.size(1)).long()
-    n_frames = is_frame.new_zeros(len(alignments), alignments.size(2)).scatter_add(1, most_attended, is_frame)
+    n_frames = durations_of_path(most_attended, frame_lengths, alignments.size(2))
     return ((n_frames == 0) & mask_from_lengths(token_lengths, alignments.size(2))).sum(1)
 
 

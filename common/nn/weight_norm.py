@@ -7,8 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-_EPSILON = 1e-12  # the smallest norm that power iterations divide by
-
 
 class WeightNorm(nn.Module):
     """weight = weight_g * weight_v / ||weight_v||, normalized over all dimensions but the first (arXiv:1602.07868).
@@ -87,8 +85,8 @@ class SpectralNormConv1d(nn.Conv1d):
         del self.weight
         self.weight_orig = nn.Parameter(weight)
         rows = weight.flatten(1)
-        self.register_buffer("weight_u", F.normalize(torch.randn(rows.size(0)), dim=0, eps=_EPSILON))
-        self.register_buffer("weight_v", F.normalize(torch.randn(rows.size(1)), dim=0, eps=_EPSILON))
+        self.register_buffer("weight_u", F.normalize(torch.randn(rows.size(0)), dim=0))
+        self.register_buffer("weight_v", F.normalize(torch.randn(rows.size(1)), dim=0))
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, T) -> (B, out_channels, T)."""
@@ -101,5 +99,5 @@ class SpectralNormConv1d(nn.Conv1d):
     def advance(self) -> None:
         """Run one power iteration: weight_v, then weight_u."""
         rows = self.weight_orig.flatten(1)
-        self.weight_v.copy_(F.normalize(torch.mv(rows.t(), self.weight_u), dim=0, eps=_EPSILON))
-        self.weight_u.copy_(F.normalize(torch.mv(rows, self.weight_v), dim=0, eps=_EPSILON))
+        self.weight_v.copy_(F.normalize(torch.mv(rows.t(), self.weight_u), dim=0))
+        self.weight_u.copy_(F.normalize(torch.mv(rows, self.weight_v), dim=0))

@@ -67,7 +67,7 @@ class Encoder:
             samples = self._resampler.resample_chunk(samples, last=last)
         integers = to_int16(samples)
         if self.is_quick:
-            self._bytes.write(integers.astype("<i2").tobytes())
+            self._bytes.write(integers.tobytes())
         elif len(integers):
             self._write(integers)
 

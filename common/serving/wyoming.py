@@ -18,7 +18,7 @@ from wyoming.event import Event, Eventable, async_write_event
 from wyoming.ping import Ping, Pong
 
 from common.audio.decoding import MOST_CHANNELS, RATES
-from common.audio.wav import pcm16, resample
+from common.audio.wav import resample, to_int16
 from common.cli import toolkit_version
 from common.errors import reason, shown
 from common.serving import speaking
@@ -189,7 +189,7 @@ class _Connection:
                 record.begin_answer()
                 for samples in wave.split(_CHUNK):
                     at = n_sent * 1000 // job.voice.sampling_rate  # ms
-                    await self._write(audio.AudioChunk(**form, audio=pcm16(samples), timestamp=at))
+                    await self._write(audio.AudioChunk(**form, audio=to_int16(samples.numpy()).tobytes(), timestamp=at))
                     n_sent += len(samples)
             await self._write(audio.AudioStop(timestamp=None))
 

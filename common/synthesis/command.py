@@ -9,13 +9,13 @@ from typing import Any
 
 from torch import Tensor
 
-from common.audio.wav import check_sound_format, pcm16, wav_header
+from common.audio.wav import check_sound_format, to_int16, wav_header
 from common.checkpoints.loading import LoadedCheckpoint
 from common.cli import INFERENCE_LOG, MANY_BATCHES
 from common.files import check_apart, read_json, read_text, writing
 from common.logger import Logger
 from common.precision import Precision
-from common.progress import Progress, print_line, progress
+from common.progress import print_line, progress
 from common.signals import StopSignals
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
 from common.synthesis.measurements import BatchTimes, Measurements
@@ -140,7 +140,7 @@ def _speak_into_folder(
     # If output goes to a file, the lines about files show the progress.
     is_shown = not options.quiet and (folder is None or options.repeats > 1 or sys.stderr.isatty())
     total = options.repeats * len(items)
-    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
+    bar = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
         with StopSignals() as signals, bar:
             for batch in itertools.islice(itertools.cycle(batches), options.n_warmup):
@@ -179,5 +179,5 @@ def write_stream(pieces: Iterator[Tensor], *, sampling_rate: int) -> None:
     with writing(Path("standard output")), os.fdopen(os.dup(1), "wb") as file:
         file.write(wav_header(sampling_rate))
         for piece in pieces:
-            file.write(pcm16(piece))
+            file.write(to_int16(piece.numpy()).tobytes())
             file.flush()

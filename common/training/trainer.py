@@ -21,7 +21,7 @@ from common.distributed import Ranks
 from common.errors import OutputError
 from common.files import lock_folder, writing
 from common.logger import Logger
-from common.progress import Progress, print_line, progress
+from common.progress import print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.next_steps import next_steps
@@ -114,7 +114,7 @@ class Trainer:
         for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
             unfinished.unlink(missing_ok=True)  # left by a killed run
         shown = self._ranks.is_main and has_terminal()
-        bar: Progress[None] = progress(total=last_epoch * n_steps, desc="training", unit="step", enabled=shown)
+        bar = progress(total=last_epoch * n_steps, desc="training", unit="step", enabled=shown)
         try:
             with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * n_steps + position.steps_done)
@@ -142,7 +142,7 @@ class Trainer:
             print_once(*next_steps(self._template.model, self._template.audio, options))
         return None
 
-    def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
+    def _train_epoch(self, bar: Any, signals: StopSignals) -> None:
         """Train to the end of the current epoch, or until any process is asked to stop."""
         position, options, n_steps = self._position, self._options, self._sampler.steps_per_epoch
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
@@ -168,7 +168,7 @@ class Trainer:
         while len(group := list(itertools.islice(batches, size))) == size:
             yield [batch.to(self._ranks.device) for batch in group]
 
-    def _report(self, result: StepResult, bar: Progress) -> None:
+    def _report(self, result: StepResult, bar: Any) -> None:
         """Log an update."""
         position, now = self._position, time.perf_counter()
         loss = self.engine.objective.total(result.terms, epoch=position.epoch)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.logger import read_last_run
+from common.logger import read_last_figures
 
 Row = dict[str, str]  # title of a column -> cell
 _FIGURES = re.compile(r"avg_train_took|avg_.*(latency|frames/s|sequences/s)|\d+%_latency|avg_samples/s|avg_RTF")
@@ -25,7 +25,7 @@ def rows(logs: Sequence[str]) -> list[Row]:
     """Return a row for the last run in each log; raise InputError if it was cut short."""
     found = {}
     for path in map(Path, logs):
-        _, figures = read_last_run(path)
+        figures = read_last_figures(path)
         name = path.parent.name if path.stem == "nvlog" else path.stem
         found[name] = {key: value for key, value in figures.items() if _FIGURES.fullmatch(key)}
         if not found[name]:
