@@ -21,7 +21,6 @@ from common.text.config import TextConfig
 from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
 from common.text.front_end import TextFrontEnd
 from common.text.ssml import Span
-from scripts.datasets.choose_texts import read_texts
 from scripts.demos.quickstart import make_corpus, normalize
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
@@ -169,7 +168,3 @@ def test_sentences_that_make_no_lists_are_refused(tmp_path):
     for n_validation in (0, 3):
         with pytest.raises(InputError, match="both lists need"):
             make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=n_validation)
-    path = tmp_path / "sentences.txt"
-    path.write_text("# no\n\n", encoding="utf-8")
-    with pytest.raises(InputError, match="no texts"):
-        read_texts(path)

@@ -23,10 +23,9 @@ from common.synthesis.phrases import read_phrases
 from common.synthesis.utterances import Phrase
 from common.text.cleaners import get_cleaner
 from common.text.espeak import EspeakSpeech, Speaker
-from scripts.datasets.choose_texts import read_texts
 from scripts.launch import ROOT, run_or_print
 
-SENTENCES = ROOT / "scripts/datasets/corpus_sentences.txt"
+SENTENCES = ROOT / "scripts/datasets/corpus_sentences.txt"  # written for this project
 # Higher than the default: Griffin-Lim reconstructs harmonics 160 Hz apart much better than 100 Hz apart.
 READER = Speaker(pitch=95, marked=True)
 EPOCHS = 20  # of 66 steps
@@ -54,9 +53,7 @@ class QuickstartOptions:
     phrases: Path = option(ROOT / "phrases" / "devset10.tsv", "list to speak")
 
 
-def normalize(text: str) -> str:
-    """Return a text with numbers and abbreviations in words, as the speaker reads it."""
-    return get_cleaner("english_cleaners_v3")(text)
+normalize = get_cleaner("english_cleaners_v3")  # writes numbers and abbreviations in words, as the speaker reads them
 
 
 def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker], *, n_validation: int) -> None:
@@ -132,7 +129,8 @@ def main(argv: list[str] | None = None) -> None:
     options: QuickstartOptions = read_options(build_parser().parse_args(argv), QuickstartOptions)
     output = options.output.resolve()
     corpus, voice, phrases = output / "corpus", output / "voice", read_phrases(options.phrases)
-    make_corpus(corpus, [*read_texts(options.sentences).values()], {"": READER}, n_validation=N_VALIDATION)
+    sentences = [one.text for one in read_phrases(options.sentences)]
+    make_corpus(corpus, sentences, {"": READER}, n_validation=N_VALIDATION)
     features = [corpus / "train_features.txt", corpus / "val_features.txt"]
     lists = ["--wav-text-filelist", corpus / "train.txt", corpus / "val.txt", "--output-meta-file", *features]
     made = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char"]
