@@ -13,7 +13,7 @@ from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
 from scripts import launch
 from scripts.datasets.make_filelists import SPLITS, ListOptions
-from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings, Script, count, options, setting
+from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings, Script, options, setting
 from scripts.speaking import downloaded
 from scripts.training import CorpusSettings, find_ljspeech, list_path
 
@@ -184,7 +184,7 @@ class LibriSpeechSettings:
     source: str = setting("LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of archives")
     verify: bool = setting("VERIFY", True, "false: ignore checksums")
     speeds: tuple[float, ...] = setting("SPEEDS", (), "speeds of copies of the training subsets", above=0)
-    n_workers: int | None = count("N_WORKERS", None, "processes; default: one per core")
+    n_workers: int | None = setting("N_WORKERS", None, "processes; default: one per core", least=1)
     model: str = ""
 
 

@@ -48,11 +48,6 @@ def setting(variables: str, default: Any, help: str, **known: Any) -> Any:
     return option(default, help, variable=name, published=tuple(published), **known)
 
 
-def count(variables: str, default: Any, help: str, **known: Any) -> Any:
-    """Declare a setting of one or several positive whole numbers."""
-    return setting(variables, default, help, **{"least": 1, "most": 9_999_999} | known)
-
-
 @dataclass(frozen=True)
 class GpuSettings:
     """The GPUs that a script uses."""

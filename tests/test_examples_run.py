@@ -111,7 +111,7 @@ def run_tiny(command: str, project: Project, own: str) -> None:
         if "train.py" in words:
             args = training_options(words)
             more = [*(() if args.from_checkpoint else NETWORKS[args.model]), *ONE_UPDATE, *more]
-        elif {"scripts.datasets.describe_mels", "evaluate", "scripts.benchmarks.table"} & {*words}:
+        elif {"scripts.datasets.describe_mels", "evaluate"} & {*words}:
             more = []
         project.python(words, *more)
 
