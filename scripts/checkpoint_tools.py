@@ -28,7 +28,6 @@ _CALIBRATION_FRAMES = 200  # of each mel: onnxruntime keeps every layer's output
 
 
 def voices_parser() -> ArgumentParser:
-    """Return the parser of `speech voices`."""
     parser = ArgumentParser(prog="speech voices", description="List voices with their languages and speakers")
     text = "where to look (default: the shipped voices, ./output and ./pretrained_models)"
     parser.add_argument("folders", type=Path, nargs="*", help=text)
@@ -61,7 +60,6 @@ def voices(argv: Sequence[str]) -> int:
 
 
 def inspect_parser() -> ArgumentParser:
-    """Return the parser of inspect."""
     parser = ArgumentParser(prog="speech inspect", description="Describe a checkpoint or an exported file.")
     parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
     parser.add_argument("--json", action="store_true", help="print one JSON object, not YAML")
@@ -80,7 +78,6 @@ def inspect(argv: Sequence[str]) -> None:
 
 
 def convert_parser() -> ArgumentParser:
-    """Return the parser of convert."""
     about = "Convert a checkpoint of another implementation to this toolkit's format."
     parser = ArgumentParser(prog="speech convert", description=about)
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
@@ -104,7 +101,6 @@ def convert(argv: Sequence[str]) -> None:
 
 
 def strip_parser() -> ArgumentParser:
-    """Return the parser of strip."""
     text = "Reduce a checkpoint to what speaking or transcribing needs."
     parser = ArgumentParser(prog="speech strip", description=text)
     parser.add_argument("source", type=Path, help="checkpoint, ours or published")
@@ -188,7 +184,6 @@ def export_piper(options: Namespace, opened: "LoadedCheckpoint") -> None:
 
 
 def export_parser() -> ArgumentParser:
-    """Return the parser of export."""
     parser = ArgumentParser(prog="speech export", description="Write the network of a checkpoint in another format.")
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")

@@ -251,10 +251,7 @@ def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     given = replace(given, words=given.words[len(named) :])
     launch.run_or_print(command(replace(settings, output_dir=output, **lists), given, *chosen))
     if own.train_filelist is None and validation is not None:
-        tuned = output / f"FastPitch_checkpoint_{epochs}.pt"
-        if not launch.dry_run():  # arguments may set other epochs
-            tuned = max(output.glob("FastPitch_checkpoint_*.pt"), key=lambda path: path.stat().st_mtime)
-        _evaluate_both(checkpoint, tuned, validation, corpus, own)
+        _evaluate_both(checkpoint, find_newest("FastPitch", output), validation, corpus, own)
 
 
 def _list_clips(corpus: Path, speaker: str, own: FinetuneSettings, given: Given, folder: Path) -> None:
@@ -274,7 +271,7 @@ def _evaluate_both(checkpoint: Path, tuned: Path, validation: Path, corpus: Path
     from common.checkpoints.loading import read_model
     from common.synthesis.loading import shipped_vocoder
 
-    vocoder = SHIPPED["Harmonic"] if checkpoint == SHIPPED["FastPitch"] else Path(GRIFFIN_LIM)
+    vocoder = SHIPPED["Harmonic"]
     if not launch.dry_run():
         if not validation.is_file():
             print("no clips were set apart (N_VAL): nothing is evaluated")

@@ -43,13 +43,9 @@ class ReadingOptions:
 
     output: Path = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
     minutes: float | None = option(
-        None,
-        "minutes of speech, from the texts that cover phones and pairs of phones earliest; all if not given",
-        above=0,
+        None, "minutes of speech, of texts that cover pairs of phones; default: all", above=0
     )
-    from_server: str = option(
-        None, "address of the server; a key for it is taken from OPENAI_API_KEY", required=True, read=read_address
-    )
+    from_server: str = option(None, "address; its key is that in OPENAI_API_KEY", required=True, read=read_address)
     voice: tuple[str, ...] = option((), "voices of the server; each one reads all texts", required=True)
     model: str = option("tts-1", "model of the server")
     license: str | None = option(None, "license of the speech, for corpus.json, such as Apache-2.0")
@@ -208,7 +204,6 @@ def find_odd_lengths(seconds: Mapping[Reading, float]) -> dict[str, str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the corpus."""
     parser = ArgumentParser(
         prog="make_corpus.sh",
         description="Make a corpus in LJSpeech's layout by having a server with OpenAI's speech API read texts",

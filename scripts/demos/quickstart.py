@@ -103,7 +103,6 @@ def measure(output: Path, phrases: list[Phrase]) -> float:
 
 
 def build_parser() -> ArgumentParser:
-    """Return the parser of the quickstart."""
     parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
     add_options(parser, QuickstartOptions)
     return parser
