@@ -125,10 +125,11 @@ class Script:
         for name in _POSITIONS if model == "Jasper" else ():
             if words and not words[0].startswith("-"):
                 defaults[name] = words.pop(0) or defaults.get(name, "")
-        for _, known, _ in self.declarations(model):
-            names = variables_of(known)
-            if not any(map(environ.get, names)):
-                environ |= {name: defaults[name] for name in names if name in defaults}
+        groups = [variables_of(known) for _, known, _ in self.declarations(model)]  # of the same option
+        for name, value in defaults.items():
+            same = {other for group in groups if name in group for other in group}
+            if not any(map(environ.get, same | {name})):
+                environ[name] = value
         if (config := environ.get("MODEL_CONFIG", "")).startswith("configs/"):  # as the original calls it
             environ["MODEL_CONFIG"] = f"jasper/{config}"
         parser = self.parser(model)

@@ -5,7 +5,6 @@
 other speeds are only made of training subsets.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ from common.audio.wav import check_wav, load_wav, save_wav
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.extraction.batches import map_in_processes
-from common.files import read_lines, write_text
+from common.files import read_lines, write_json
 from jasper.waveform import change_speed
 from scripts.corpora import LIBRISPEECH
+from scripts.launch import librispeech_manifest
 
 SAMPLING_RATE = 16000  # Hz
 
@@ -81,9 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds)
         work = partial(convert, folder=args.folder)
         entries = list(map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset))
-        manifest = args.folder / f"librispeech-{subset}-wav.json"
-        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
-        write_text(manifest, f"[\n{lines}\n]\n")
+        manifest = librispeech_manifest(args.folder, subset)
+        write_json(manifest, entries)
         print(f"{manifest}: {len(entries)} utterances")
     return 0
 
