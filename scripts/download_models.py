@@ -159,26 +159,21 @@ def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str 
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Download each model, or a corpus."""
+    """Download each model."""
     parser = ArgumentParser(
         prog="download_models.sh",
         description="Put trained models into pretrained_models/: the published ones, or yours from a URL or path.",
     )
     add = parser.add_argument
-    text = f"{', '.join(PUBLISHED)}; or corpus, which takes --source and --member"
-    add("models", nargs="+", choices=(*PUBLISHED, "corpus"), metavar="model", help=text)
+    add("models", nargs="+", choices=PUBLISHED, metavar="model", help=", ".join(PUBLISHED))
     add("--source", nargs="+", default=[], help="URLs or paths: a checkpoint, an archive or a folder; its config.json")
     add("--sha256", help="checksum of the first source, in hexadecimal")
     add("-o", "--output", type=Path, default=Path("pretrained_models"), help="folder of the models")
-    add("--member", help="of a corpus: folder in the archive to take as --output, or a file in that folder")
     args = parser.parse_args(argv)
     if (args.source or args.sha256) and len(args.models) > 1:
         raise OptionError("--source and --sha256 are for one model; download each model separately")
     for name in args.models:
-        if name == "corpus":
-            bring_member(args.source[0], args.output, member=args.member, sha256=args.sha256)
-        else:
-            bring_model(name, args.output, sources=args.source, sha256=args.sha256)
+        bring_model(name, args.output, sources=args.source, sha256=args.sha256)
 
 
 if __name__ == "__main__":
