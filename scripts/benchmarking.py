@@ -76,9 +76,7 @@ class BenchmarkSettings(TrainSettings):
     """How training is measured."""
 
     num_gpus: str = setting(
-        "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ",
-        "auto",
-        "GPUs, one number per run; auto: all, for Jasper 1, 4 and 8; 0: the CPU",
+        "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ", "auto", "GPUs of each run; auto: all, for Jasper 1, 4, 8; 0: the CPU"
     )
     sizes: tuple[int, ...] = setting(_SIZES, (16,), "batch sizes", least=1, names=("-bs", "--batch-size"))
     bs: int | None = None

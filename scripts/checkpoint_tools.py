@@ -78,8 +78,7 @@ def inspect(argv: Sequence[str]) -> None:
 
 
 def convert_parser() -> ArgumentParser:
-    about = "Convert a checkpoint of another implementation to this toolkit's format."
-    parser = ArgumentParser(prog="speech convert", description=about)
+    parser = ArgumentParser(prog="speech convert", description="Convert a checkpoint of another toolkit to ours.")
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
     add_options(parser, ConversionOptions)
@@ -101,8 +100,7 @@ def convert(argv: Sequence[str]) -> None:
 
 
 def strip_parser() -> ArgumentParser:
-    text = "Reduce a checkpoint to what speaking or transcribing needs."
-    parser = ArgumentParser(prog="speech strip", description=text)
+    parser = ArgumentParser(prog="speech strip", description="Reduce a checkpoint to what inference needs.")
     parser.add_argument("source", type=Path, help="checkpoint, ours or published")
     text = "file to write, which must not exist yet (default: SOURCE's name with _inference in place of _checkpoint)"
     parser.add_argument("target", type=Path, nargs="?", help=text)

@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from common import files
 from common.cli import ArgumentParser, run
@@ -32,18 +31,9 @@ _ARCHIVES = tuple(suffix for _, suffixes, _ in shutil.get_unpack_formats() for s
 _BROKEN = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error)  # of an archive
 
 
-class PublishedModel(NamedTuple):
-    """A checkpoint that its owners offer for download."""
-
-    model: str
-    address: str
-    file: str | None = None  # name of the checkpoint, if known
-
-
 _NGC = "https://api.ngc.nvidia.com/v2/models/nvidia/"
-# Rows of name, model, address and, if known, file.
 _ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("published_models.tsv")))
-PUBLISHED = {name: PublishedModel(model, _NGC + path, *file) for name, model, path, *file in _ROWS}
+PUBLISHED = {name: (model, _NGC + path, file) for name, model, path, file in _ROWS}  # model, address, checkpoint's name
 
 
 def fetch(url: str, target: Path) -> None:
@@ -141,7 +131,7 @@ def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str 
 
     model, address, file = PUBLISHED[name]
     folder = output / get_model(model).option  # where the scripts look
-    if not sources and any(folder.rglob(file or "*.pt")):
+    if not sources and any(folder.rglob(file)):
         print(f"{folder} already has it")
         return
     with brought(sources or [address], folder, sha256=sha256) as fresh:

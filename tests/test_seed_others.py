@@ -131,7 +131,7 @@ def batch_size_means_the_vocoder(project: Project, command: str, folder: Path) -
 
 def a_published_model_is_put_where_the_next_command_looks(project: Project, command: str, folder: Path) -> None:
     name = command.split()[-1]
-    assert PUBLISHED[name].address.startswith("https://api.ngc.nvidia.com/")
+    assert PUBLISHED[name][1].startswith("https://api.ngc.nvidia.com/")
     (words,) = project.dry_run(command)
     assert words == ["py", "-m", "scripts.download_models", name]
     source = project / {"fastpitch": "voice/FastPitch_checkpoint_1.pt", "hifigan": VOCODER}[name]
