@@ -8,7 +8,8 @@ from pathlib import Path
 from common.errors import OptionError
 from common.options import read_switch
 from scripts import launch, training
-from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, MODELS, Given, GpuSettings, Script, count, options, setting
+from scripts.benchmarks.table import markdown, rows
+from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, MODELS, Given, GpuSettings, Script, options, setting
 from scripts.speaking import VoiceSettings, find_newest, find_voice, inference_options
 from scripts.training import TrainSettings, training_options
 
@@ -27,10 +28,10 @@ class InferenceSettings(VoiceSettings):
 
     phrases: Path = setting("PHRASES FILELIST", launch.shipped("phrases/benchmark_8_128.tsv"), "list to speak")
     output_dir: Path = setting("OUTPUT_DIR", Path("output/benchmark_inference"), "folder for the logs")
-    sizes: tuple[int, ...] = count(_SIZES, (1, 4, 8), "batch sizes")
+    sizes: tuple[int, ...] = setting(_SIZES, (1, 4, 8), "batch sizes", least=1)
     mixed: str = setting("AMP", "false", "mixed precision: true, false, or both")
     durations: tuple[float, ...] = setting("MAX_DURATION_SEQ", (2.0, 7.0, 16.7), "lengths for Jasper, in s", above=0)
-    iterations: int = count("ITERATIONS NUM_STEPS", 500, "approximate number of Jasper batches to measure")
+    iterations: int = setting("ITERATIONS NUM_STEPS", 500, "approximate number of Jasper batches to measure", least=1)
     dataset_path: Path = setting(DATASET_PATH, LIBRISPEECH_FOLDER, "folder of LibriSpeech")
     manifest: Path | None = setting("MANIFEST", None, "manifest or list to transcribe; empty: dev-clean")
 
@@ -60,16 +61,14 @@ def inference_benchmark(own: InferenceSettings, given: Given) -> None:
     durations = own.durations if own.model == "Jasper" else (None,)
     for seconds, mixed, size in itertools.product(durations, _mixed(own.mixed), own.sizes):
         log = own.output_dir / f"nvlog_{'amp' if mixed else 'fp32'}_bs{size}_{seconds or 'infer'}.json"
-        if not launch.dry_run():
-            log.unlink(missing_ok=True)  # figures of an earlier run
         words = [*options(batch_size=size, log_file=log), *["--amp"] * mixed]
         if seconds is not None:
             words += options(max_duration=f"{seconds:g}", max_utterances=size * own.iterations)
         words = [*chosen, *words, *given.passed, *gpu, *given.words]
         launch.run_or_print([*launch.program("inference.py"), *words])
-        logs.append(str(log))
+        logs.append(log)
     if not launch.dry_run():
-        launch.run_or_print([*launch.program("scripts.benchmarks.table"), *logs])
+        print(*markdown(rows(logs)), sep="\n")
 
 
 @dataclass(frozen=True)
@@ -77,15 +76,13 @@ class BenchmarkSettings(TrainSettings):
     """How training is measured."""
 
     num_gpus: str = setting(
-        "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ",
-        "auto",
-        "GPUs, one number per run; auto: all, for Jasper 1, 4 and 8; 0: the CPU",
+        "NUM_GPUS NUM_GPUS_SEQUENCE NUM_GPUS_SEQ", "auto", "GPUs of each run; auto: all, for Jasper 1, 4, 8; 0: the CPU"
     )
-    sizes: tuple[int, ...] = count(_SIZES, (16,), "batch sizes", names=("-bs", "--batch-size"))
+    sizes: tuple[int, ...] = setting(_SIZES, (16,), "batch sizes", least=1, names=("-bs", "--batch-size"))
     bs: int | None = None
     mixed: str = setting("AMP", "both", "mixed precision: true, false, or both")
     output_dir: Path = setting("OUTPUT_DIR", Path("output/train_benchmark"), "folder for the logs")
-    epochs: int = count("EPOCHS", 10, "epochs of a run")
+    epochs: int = setting("EPOCHS", 10, "epochs of a run", least=1)
 
 
 @Script(
@@ -124,7 +121,8 @@ def train_benchmark(own: BenchmarkSettings, given: Given) -> None:
         for checkpoint in output.glob("*.pt"):
             checkpoint.unlink()
         logs.append(output / "nvlog.json")
-    launch.run_or_print([*launch.program("scripts.benchmarks.table"), *logs])
+    if not launch.dry_run():
+        print(*markdown(rows(logs)), sep="\n")
 
 
 @Script()

@@ -28,7 +28,6 @@ _CALIBRATION_FRAMES = 200  # of each mel: onnxruntime keeps every layer's output
 
 
 def voices_parser() -> ArgumentParser:
-    """Return the parser of `speech voices`."""
     parser = ArgumentParser(prog="speech voices", description="List voices with their languages and speakers")
     text = "where to look (default: the shipped voices, ./output and ./pretrained_models)"
     parser.add_argument("folders", type=Path, nargs="*", help=text)
@@ -61,8 +60,7 @@ def voices(argv: Sequence[str]) -> int:
 
 
 def inspect_parser() -> ArgumentParser:
-    """Return the parser of inspect."""
-    parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Describe a checkpoint or an exported file.")
+    parser = ArgumentParser(prog="speech inspect", description="Describe a checkpoint or an exported file.")
     parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
     parser.add_argument("--json", action="store_true", help="print one JSON object, not YAML")
     return parser
@@ -80,9 +78,7 @@ def inspect(argv: Sequence[str]) -> None:
 
 
 def convert_parser() -> ArgumentParser:
-    """Return the parser of convert."""
-    about = "Convert a checkpoint of another implementation to this toolkit's format."
-    parser = ArgumentParser(prog="convert_checkpoint.sh", description=about)
+    parser = ArgumentParser(prog="speech convert", description="Convert a checkpoint of another toolkit to ours.")
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
     add_options(parser, ConversionOptions)
@@ -104,9 +100,7 @@ def convert(argv: Sequence[str]) -> None:
 
 
 def strip_parser() -> ArgumentParser:
-    """Return the parser of strip."""
-    text = "Reduce a checkpoint to what speaking or transcribing needs."
-    parser = ArgumentParser(prog="strip_checkpoint.sh", description=text)
+    parser = ArgumentParser(prog="speech strip", description="Reduce a checkpoint to what inference needs.")
     parser.add_argument("source", type=Path, help="checkpoint, ours or published")
     text = "file to write, which must not exist yet (default: SOURCE's name with _inference in place of _checkpoint)"
     parser.add_argument("target", type=Path, nargs="?", help=text)
@@ -188,8 +182,7 @@ def export_piper(options: Namespace, opened: "LoadedCheckpoint") -> None:
 
 
 def export_parser() -> ArgumentParser:
-    """Return the parser of export."""
-    parser = ArgumentParser(prog="export_model.sh", description="Write the network of a checkpoint in another format.")
+    parser = ArgumentParser(prog="speech export", description="Write the network of a checkpoint in another format.")
     add = parser.add_argument
     add("checkpoint", type=Path, metavar="CKPT", help="checkpoint, ours or published")
     text = "format of the file; piper: a FastPitch with its vocoder, for piper-tts, sherpa-onnx and others"

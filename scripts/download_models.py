@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from common import files
 from common.cli import ArgumentParser, run
@@ -32,18 +31,9 @@ _ARCHIVES = tuple(suffix for _, suffixes, _ in shutil.get_unpack_formats() for s
 _BROKEN = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error)  # of an archive
 
 
-class PublishedModel(NamedTuple):
-    """A checkpoint that its owners offer for download."""
-
-    model: str
-    address: str
-    file: str | None = None  # name of the checkpoint, if known
-
-
 _NGC = "https://api.ngc.nvidia.com/v2/models/nvidia/"
-# Rows of name, model, address and, if known, file.
 _ROWS = (line.split("\t") for line in read_lines(Path(__file__).with_name("published_models.tsv")))
-PUBLISHED = {name: PublishedModel(model, _NGC + path, *file) for name, model, path, *file in _ROWS}
+PUBLISHED = {name: (model, _NGC + path, file) for name, model, path, file in _ROWS}  # model, address, checkpoint's name
 
 
 def fetch(url: str, target: Path) -> None:
@@ -141,7 +131,7 @@ def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str 
 
     model, address, file = PUBLISHED[name]
     folder = output / get_model(model).option  # where the scripts look
-    if not sources and any(folder.rglob(file or "*.pt")):
+    if not sources and any(folder.rglob(file)):
         print(f"{folder} already has it")
         return
     with brought(sources or [address], folder, sha256=sha256) as fresh:
@@ -159,26 +149,21 @@ def bring_model(name: str, output: Path, *, sources: Sequence[str], sha256: str 
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Download each model, or a corpus."""
+    """Download each model."""
     parser = ArgumentParser(
         prog="download_models.sh",
         description="Put trained models into pretrained_models/: the published ones, or yours from a URL or path.",
     )
     add = parser.add_argument
-    text = f"{', '.join(PUBLISHED)}; or corpus, which takes --source and --member"
-    add("models", nargs="+", choices=(*PUBLISHED, "corpus"), metavar="model", help=text)
+    add("models", nargs="+", choices=PUBLISHED, metavar="model", help=", ".join(PUBLISHED))
     add("--source", nargs="+", default=[], help="URLs or paths: a checkpoint, an archive or a folder; its config.json")
     add("--sha256", help="checksum of the first source, in hexadecimal")
     add("-o", "--output", type=Path, default=Path("pretrained_models"), help="folder of the models")
-    add("--member", help="of a corpus: folder in the archive to take as --output, or a file in that folder")
     args = parser.parse_args(argv)
     if (args.source or args.sha256) and len(args.models) > 1:
         raise OptionError("--source and --sha256 are for one model; download each model separately")
     for name in args.models:
-        if name == "corpus":
-            bring_member(args.source[0], args.output, member=args.member, sha256=args.sha256)
-        else:
-            bring_model(name, args.output, sources=args.source, sha256=args.sha256)
+        bring_model(name, args.output, sources=args.source, sha256=args.sha256)
 
 
 if __name__ == "__main__":

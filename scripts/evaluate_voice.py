@@ -59,8 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         speaking["generator"] = open_checkpoint(args.generator, role="generator", ema=args.ema)
     if args.vocoder != GRIFFIN_LIM:
         speaking["vocoder"] = open_checkpoint(Path(args.vocoder), role="vocoder", ema=args.ema)
-    systems = {_name_of(speaking): args.output}
-    voices = [(args.output, speaking)]
+    voices, systems = {args.output: speaking}, {_name_of(speaking): args.output}  # checkpoints and folders
     for path in options.against:
         name, output = str(path), path
         if path.is_file():
@@ -68,8 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if one.spec.role not in ("vocoder", *speaking):
                 raise OptionError(f"--against {path}: of {one.spec.name}, expected a {' or '.join(speaking)}")
             output = args.output / "against" / "_".join(path.parts).strip("/_")
-            voices.append((output, {**speaking, one.spec.role: one}))
-            name = _name_of(voices[-1][1])
+            voices[output] = {**speaking, one.spec.role: one}
+            name = _name_of(voices[output])
         elif not path.is_dir():
             raise OptionError(f"--against {path}: no such checkpoint or folder")
         elif options.listening is None and not (path / RESULTS).is_file():
@@ -78,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise OptionError(f"--against {path}: a system is given twice; give each one once")
         systems[name] = output
     status = 0
-    for output, models in voices:
+    for output, models in voices.items():
         if len(voices) > 1:
             print(_name_of(models))
         status = _evaluate(argv, models, output) or status

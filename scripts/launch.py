@@ -48,11 +48,6 @@ def setting(variables: str, default: Any, help: str, **known: Any) -> Any:
     return option(default, help, variable=name, published=tuple(published), **known)
 
 
-def count(variables: str, default: Any, help: str, **known: Any) -> Any:
-    """Declare a setting of one or several positive whole numbers."""
-    return setting(variables, default, help, **{"least": 1, "most": 9_999_999} | known)
-
-
 @dataclass(frozen=True)
 class GpuSettings:
     """The GPUs that a script uses."""
@@ -90,6 +85,7 @@ class Script:
     models: Sequence[str] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
     model_of: Mapping[str, str] = field(default_factory=dict)
+    takes_words: bool = True  # arguments besides its settings
     name: str = ""
     run: Callable[[Any, Given], None] = lambda own, given: None
 
@@ -139,6 +135,8 @@ class Script:
             environ["MODEL_CONFIG"] = f"jasper/{config}"
         parser = self.parser(model)
         args, rest = parser.parse_known_args([*words_of_variables(parser, environ), *words])
+        if rest and not self.takes_words:
+            parser.error(f"unrecognized arguments: {' '.join(rest)}")
         own = {name for _, _, known in options_of(self.own) for name in variables_of(known)}
         others = {name: value for name, value in environ.items() if name not in own}
         given = Given(words_for(others, *self.programs(model)), rest, environ)

@@ -4,7 +4,6 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV="$ROOT/.venv"
 export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}" # idle threads sleep soon, so other programs slow them down less
 if [ -z "${HOME:-}" ] || ! [ -w "$HOME" ]; then # where libraries would keep their caches
     cache=$(mktemp -d)
     export XDG_CACHE_HOME="$cache" MPLCONFIGDIR="$cache" NUMBA_CACHE_DIR="$cache"

@@ -95,14 +95,12 @@ def find_voice(own: Any, words: Sequence[str], *, phrases: Path | None = None) -
     A list of phrases with a column of mels or recordings needs no voice.
     """
     folder = OUTPUT / (own.name or "")
-    if own.model == "Tacotron2" and own.tacotron2 is None:
-        own = replace(own, tacotron2=find_newest("Tacotron2", folder))
+    name = {"Tacotron2": "tacotron2", **VOCODERS}.get(own.model)
+    if name and getattr(own, name) is None:
+        own = replace(own, **{name: str(find_newest(own.model, folder))})
     heading = read_text(phrases).partition("\n")[0] if phrases and phrases.is_file() else ""
     if own.voice is None and {"mel", "wav"}.isdisjoint(re.split(r"[|\t]", heading)):
         own = replace(own, fastpitch=find_newest("FastPitch", folder))
-    name = VOCODERS.get(own.model)
-    if name and getattr(own, name) is None:
-        own = replace(own, **{name: str(find_newest(own.model, folder))})
     decided = own.vocoder or {word.partition("=")[0] for word in words} & {"--no-audio", "--griffin-lim-iters"}
     if own.voice and not decided:
         for model, name in VOCODERS.items():

@@ -17,7 +17,7 @@ from common.registry import get_model
 from common.training.options import RunOptions
 from scripts import launch
 from scripts.datasets.make_filelists import SPLITS, ListOptions, list_name
-from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, MODELS, Given, GpuSettings, Script, count, options, setting
+from scripts.launch import DATASET_PATH, LIBRISPEECH_FOLDER, MODELS, Given, GpuSettings, Script, options, setting
 from scripts.speaking import SHIPPED, find_newest
 
 # Batch sizes of the original scripts in mixed precision: what fits into 16 GB.
@@ -49,13 +49,15 @@ class CorpusSettings(GpuSettings):
 class TrainSettings(CorpusSettings):
     """Where a model is trained, and on which data."""
 
-    nnodes: int = count("NNODES", 1, "machines")
+    nnodes: int = setting("NNODES", 1, "machines", least=1)
     master_addr: str | None = setting("MASTER_ADDR", None, "host name of the first machine")
-    port: int | None = count("PORT", None, "port on the first machine for the processes to meet", most=65535)
+    port: int | None = setting("PORT", None, "port on the first machine where processes meet", least=1, most=65535)
     run_id: str | None = setting("RUN_ID", None, "name that several machines of a run share")
-    bs: int | None = count("BS BATCH_SIZE", None, "utterances in a micro-batch; for Jasper, BATCH_SIZE: in an update")
-    accumulation: int | None = count(
-        "GRAD_ACCUMULATION GRAD_ACCUMULATION_STEPS", None, "micro-batches in an update, by default as published"
+    bs: int | None = setting(
+        "BS BATCH_SIZE", None, "utterances in a micro-batch; for Jasper, BATCH_SIZE: in an update", least=1
+    )
+    accumulation: int | None = setting(
+        "GRAD_ACCUMULATION GRAD_ACCUMULATION_STEPS", None, "micro-batches in an update; default: as published", least=1
     )
     train_manifests: tuple[Path, ...] = setting("TRAIN_MANIFESTS TRAIN_MANIFEST", (), "Jasper's lists or folders")
     val_manifest: tuple[Path, ...] = setting("VAL_MANIFEST VAL_MANIFESTS", (), "lists or folders to validate Jasper on")
@@ -249,10 +251,7 @@ def finetune_voice(own: FinetuneSettings, given: Given) -> None:
     given = replace(given, words=given.words[len(named) :])
     launch.run_or_print(command(replace(settings, output_dir=output, **lists), given, *chosen))
     if own.train_filelist is None and validation is not None:
-        tuned = output / f"FastPitch_checkpoint_{epochs}.pt"
-        if not launch.dry_run():  # arguments may set other epochs
-            tuned = max(output.glob("FastPitch_checkpoint_*.pt"), key=lambda path: path.stat().st_mtime)
-        _evaluate_both(checkpoint, tuned, validation, corpus, own)
+        _evaluate_both(checkpoint, find_newest("FastPitch", output), validation, corpus, own)
 
 
 def _list_clips(corpus: Path, speaker: str, own: FinetuneSettings, given: Given, folder: Path) -> None:
@@ -272,7 +271,7 @@ def _evaluate_both(checkpoint: Path, tuned: Path, validation: Path, corpus: Path
     from common.checkpoints.loading import read_model
     from common.synthesis.loading import shipped_vocoder
 
-    vocoder = SHIPPED["Harmonic"] if checkpoint == SHIPPED["FastPitch"] else Path(GRIFFIN_LIM)
+    vocoder = SHIPPED["Harmonic"]
     if not launch.dry_run():
         if not validation.is_file():
             print("no clips were set apart (N_VAL): nothing is evaluated")
@@ -317,7 +316,7 @@ class TeacherSettings(CorpusSettings):
     """The model that generates a corpus's mels."""
 
     fastpitch: Path | None = setting("FASTPITCH", None, "checkpoint of the voice; empty: the newest")
-    batch_size: int = count("BATCH_SIZE BS", 32, "utterances in a batch")
+    batch_size: int = setting("BATCH_SIZE BS", 32, "utterances in a batch", least=1)
 
 
 @Script(TeacherSettings, lambda model: [ComputingOptions, EmaOptions])

@@ -24,19 +24,16 @@ from scripts.benchmarks import random_models, table, voices
 
 def test_the_training_benchmark_runs_each_combination(tmp_path: Path):
     variables = {"BS": "2 16", "NUM_GPUS": "0 4", "OUTPUT_DIR": tmp_path, "MODEL": "HiFi-GAN", "DATASET_PATH": tmp_path}
-    *runs, table = dry_run("scripts/train_benchmark.sh", "--seed", "4", **variables)
     found = []
-    for words in runs:
+    for words in dry_run("scripts/train_benchmark.sh", "--seed", "4", **variables):
         args = training_options(words)
         assert n_processes(words) * args.batch_size * args.gradient_accumulation_steps == 128
         assert (args.model, args.epochs, args.validation_interval, args.seed) == ("HiFi-GAN", 10, 11, 4)
         assert (args.epochs_per_checkpoint, args.samples_interval) == (11, 11)
         found.append((args.batch_size, n_processes(words), args.cuda, args.amp))
     assert found == [(size, n, n > 1, amp) for size in (2, 16) for n in (1, 4) for amp in (False, True)]
-    assert table[1:3] == ["-m", "scripts.benchmarks.table"]
-    assert [Path(word).parts[-2] for word in table[3:5]] == ["gpus0_bs2_acc64_full", "gpus0_bs2_acc64_mixed"]
     variables |= {"BS": "8", "NUM_GPUS": "1", "AMP": "true"}
-    (words, _) = dry_run("scripts/benchmark.sh", "train", "--compile", **variables)
+    (words,) = dry_run("scripts/benchmark.sh", "train", "--compile", **variables)
     assert training_options(words).amp and training_options(words).compile
 
 

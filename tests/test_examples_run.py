@@ -51,7 +51,7 @@ WALKS = {  # commands of documents in an order in which each has what it needs, 
         "FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=true bash scripts/inference_example.sh --pace 0.9": "",
     },
     "a recognizer": {
-        'SPEEDS="0.9 1.1" bash scripts/preprocess_librispeech.sh': "--n-workers 1",
+        'SPEEDS="0.9 1.1" bash scripts/preprocess_librispeech.sh': "",
         "NUM_GPUS=8 AMP=true BS=64 GRAD_ACCUMULATION=1 MODEL=Jasper bash scripts/train.sh": "-o runs",
         "DATASET=dev-clean JASPER=output/Jasper_checkpoint_440.pt bash scripts/transcribe.sh": "",
         "JASPER=output/Jasper_checkpoint_440.pt bash scripts/evaluate_recognizer.sh": "",
@@ -111,7 +111,7 @@ def run_tiny(command: str, project: Project, own: str) -> None:
         if "train.py" in words:
             args = training_options(words)
             more = [*(() if args.from_checkpoint else NETWORKS[args.model]), *ONE_UPDATE, *more]
-        elif {"scripts.datasets.describe_mels", "evaluate", "scripts.benchmarks.table"} & {*words}:
+        elif {"scripts.datasets.describe_mels", "evaluate"} & {*words}:
             more = []
         project.python(words, *more)
 
@@ -121,7 +121,8 @@ def run_tiny(command: str, project: Project, own: str) -> None:
         for words in project.dry_run(command):
             run(words)
         return
-    environment = environment_of(**variables, **file.fixed) | {"NUM_GPUS": "0", "OMP_NUM_THREADS": "1"}
+    environment = environment_of(**variables, **file.fixed) | {"NUM_GPUS": "0", "N_WORKERS": "1"}
+    environment["OMP_NUM_THREADS"] = "1"
     with pytest.MonkeyPatch.context() as patch:
         for name in ("launch.run_or_print", "launch.exec_or_print"):
             patch.setattr(f"scripts.{name}", run)

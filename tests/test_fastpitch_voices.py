@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from golden_files import matching
-from tiny import TINY_OPTIONS
+from tiny import TINY_OPTIONS, read_aloud
 
 import inference
 import train
@@ -23,7 +23,6 @@ from fastpitch.config import ModelConfig
 from fastpitch.data_function import speaker_names
 from fastpitch.fine_tuning import start_from, voice_of
 from fastpitch.model import build_networks
-from scripts.demos.quickstart import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 
@@ -38,7 +37,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two speakers who read the same sentences, one low and one high."""
     folder = tmp_path_factory.mktemp("two") / "corpus"
     speakers = {name: Speaker(words_per_minute=200, pitch=pitch) for name, pitch in PITCHES.items()}
-    make_corpus(folder, SENTENCES, speakers, n_validation=1)
+    read_aloud(folder, SENTENCES, speakers)
     return folder
 
 

@@ -14,7 +14,6 @@ import train
 from common.checkpoints.reading import load_checkpoint
 from common.config import to_plain
 from common.errors import InputError
-from scripts.datasets.choose_texts import read_texts
 from scripts.demos import quickstart
 from speech_toolkit.__main__ import main, parser_of
 
@@ -61,7 +60,9 @@ def tiny(monkeypatch, tmp_path) -> list[str]:
     monkeypatch.setattr(quickstart, "N_VALIDATION", 1)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     sentences = tmp_path / "sentences.txt"
-    sentences.write_text("\n".join([*read_texts(quickstart.SENTENCES).values()][:5]) + "\n", encoding="utf-8")
+    sentences.write_text(
+        "".join(quickstart.SENTENCES.read_text(encoding="utf-8").splitlines(True)[:5]), encoding="utf-8"
+    )
     phrases = tmp_path / "phrases.tsv"
     phrases.write_text("output\ttext\nfirst.wav\tGood morning.\nsecond\tShe stopped, and looked.\n", encoding="utf-8")
     return ["--sentences", str(sentences), "--phrases", str(phrases), "--output", str(tmp_path / "q"), "--epochs", "1"]

@@ -120,7 +120,6 @@ SWITCHES = [  # script, variable, what it needs besides, and the word that it ad
     ("train", "AMP", {}, "--amp"),
     ("train", "LEARNED_ALIGNMENT", {"MODEL": "FastPitch", "TRAIN_FILELIST": "a_dur_b.txt"}, "--learned-alignment"),
     ("inference_benchmark", "PAD_TO_MAX_DURATION", {"MODEL": "Jasper"}, "--pad-to-max-duration"),
-    ("download_librispeech", "VERIFY", {}, "--sha256"),
 ]
 
 
@@ -137,7 +136,7 @@ def test_a_switch_is_true_or_false_and_nothing_else(script: str, name: str, base
 @pytest.mark.parametrize(
     ("command", "variables", "message"),
     [
-        ("train", {"BS": "many"}, "BS=many: expected a whole number of at least 1 and at most 1e+07"),
+        ("train", {"BS": "many"}, "BS=many: expected a whole number of at least 1"),
         ("train", {"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
         ("train", {"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Ja"),
         ("train_jasper", {"BATCH_SIZE": "64", "GRAD_ACCUMULATION": "3"}, "BATCH_SIZE=64: expected a multiple of GRAD"),

@@ -29,7 +29,7 @@ from jasper.model import Jasper
 from jasper.waveform import change_speed, load_recording
 from jasper.yaml_config import CONFIGS, DatasetSettings, SpeedPerturbation, load_config
 from scripts.checkpoint_tools import convert
-from scripts.datasets.preprocess_librispeech import main as preprocess
+from scripts.corpora import preprocess_librispeech
 
 SPECA = CONFIGS / "jasper10x5dr_speca.yaml"
 
@@ -218,8 +218,8 @@ def make_librispeech(folder: Path) -> None:
 
 def test_librispeech_becomes_wavs_with_copies_and_manifests_and_goes_on_where_it_stopped(tmp_path: Path):
     make_librispeech(tmp_path)
-    options = [str(tmp_path), "--speeds", "0.9", "1.1", "--n-workers", "1"]
-    assert preprocess(options) == 0
+    variables = {"DATASET_PATH": str(tmp_path), "SPEEDS": "0.9 1.1", "N_WORKERS": "1"}
+    preprocess_librispeech.start(variables, [])
     source = tmp_path / "librispeech-train-clean-100-wav.json"
     first, second = read_entries(source, folder=tmp_path)
     assert (first.transcript, second.transcript, first.duration) == ("hello", "good bye", 1.0)
@@ -233,18 +233,19 @@ def test_librispeech_becomes_wavs_with_copies_and_manifests_and_goes_on_where_it
     stamp, manifest = kept.stat().st_mtime_ns, source.read_bytes()
     lost.unlink()
     source.unlink()
-    preprocess(options)
+    preprocess_librispeech.start(variables, [])
     assert lost.is_file() and kept.stat().st_mtime_ns == stamp and source.read_bytes() == manifest
 
 
 def test_a_broken_librispeech_ends_in_one_line(tmp_path: Path):
     with pytest.raises(InputError, match="train-clean-100: contains no transcripts"):
-        preprocess([str(tmp_path)])
+        preprocess_librispeech.start({}, ["--dataset-path", str(tmp_path)])
     make_librispeech(tmp_path)
     flac = tmp_path / "dev-clean/3/4/3-4-0000.flac"
     flac.write_bytes(flac.read_bytes()[:-2000])
     with pytest.raises(InputError, match=r"3-4-0000\.flac: .*truncated.*3-4\.trans\.txt:1"):
-        preprocess([str(tmp_path), "--subsets", "dev-clean", "--n-workers", "1"])
+        words = ["--dataset-path", str(tmp_path), "--subsets", "dev-clean", "--n-workers", "1"]
+        preprocess_librispeech.start({}, words)
     assert not (tmp_path / "librispeech-dev-clean-wav.json").exists()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_setup import parser_of as parser_with_help
+from test_documents import option_names
 
 import extract_mels
 import inference
@@ -16,7 +16,6 @@ from common.errors import InputError
 from common.extraction.arguments import teacher_forcing_parser
 from common.registry import get_model
 from common.training.options import build_training_parser
-from scripts.options_page import options_of
 
 ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
 TRAIN = ["-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt"]
@@ -79,7 +78,7 @@ def page_name(command: str) -> str:
 
 def own_options(command: str) -> set[str]:
     """The options of one of our commands that its --help shows."""
-    return {name for option in options_of(parser_with_help(page_name(command))) for name in option.names}
+    return option_names(page_name(command))
 
 
 def refusal(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from shell import dry_run
-from tiny import TINY_OPTIONS
+from tiny import TINY_OPTIONS, read_aloud
 from training_setup import set_up
 
 import inference
@@ -20,7 +20,7 @@ from common.synthesis.loading import load_voice
 from common.text.config import TextConfig
 from common.text.espeak import Speaker
 from common.torch_file import load_tensor
-from scripts.demos.quickstart import make_corpus, normalize, write_clip
+from scripts.demos.quickstart import normalize, write_clip
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 
@@ -34,7 +34,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Recordings with lists of text (train.txt) and of eSpeak's phones (train_phones.txt)."""
     folder = tmp_path_factory.mktemp("phones") / "corpus"
     speaker = Speaker(words_per_minute=200)
-    make_corpus(folder, SENTENCES, {"": speaker}, n_validation=1)
+    read_aloud(folder, SENTENCES, {"": speaker})
     for name in ("train", "val"):
         rows = [line.split("|") for line in (folder / f"{name}.txt").read_text().splitlines()]
         lines = [f"{wav}|{' '.join(speaker.phones(text))}\n" for wav, text in rows]

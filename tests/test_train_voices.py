@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 from shell import ROOT, run_bash
+from tiny import read_aloud
 from tiny_harmonic import save_harmonic
 from tiny_voice import SMALL, save_voice
 
 from common.config import AudioConfig
-from scripts.demos.quickstart import READER, make_corpus
+from scripts.demos.quickstart import READER
 from speech_toolkit import load_voice
 
 SCRIPT = "scripts/train_voices.sh"
@@ -34,7 +35,7 @@ def test_each_training_starts_from_the_one_before(tmp_path: Path):
 def test_a_corpus_of_two_speakers_becomes_a_voice_that_speaks_and_finished_trainings_are_kept(tmp_path: Path):
     sentences = ["Good day.", "Good night.", "The boat left the harbor early.", "It rained.", "The end."]
     speakers = {name: replace(READER, pitch=pitch) for name, pitch in (("low", 20), ("high", 90))}
-    make_corpus(tmp_path / "two", sentences, speakers, n_validation=1)
+    read_aloud(tmp_path / "two", sentences, speakers)
     (tmp_path / "two/speakers.txt").write_text("high\nlow\n")
     settings = {"OUTPUT_DIR": tmp_path / "out", "DATASET_PATH": tmp_path / "two", "N_VAL": "1", "NUM_GPUS": "0"}
     settings |= dict.fromkeys(("VOICE_EPOCHS", "ADVERSARIAL_EPOCHS", "VOCODER_EPOCHS", "SHARP_EPOCHS"), "1")

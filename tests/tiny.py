@@ -1,7 +1,7 @@
 """A tiny prepared corpus and a tiny FastPitch for tests of training and inference."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -9,6 +9,8 @@ import torch
 from common.config import AudioConfig, to_plain
 from common.data.batch import pad_rows
 from common.nn.alignment import interpolated_prior
+from common.text.espeak import Speaker
+from scripts.demos.quickstart import normalize, write_clip
 
 SENTENCES = (
     "a small house stood by the road.",
@@ -57,6 +59,20 @@ def make_corpus(folder: Path, *, count: int = 24, val: int = 4, seed: int = 0) -
     (folder / "val.txt").write_text("\n".join(lines[:val]) + "\n")
     (folder / "pitch_char_stats__train.json").write_text('{"mean": 200.0, "std": 50.0}')
     return folder
+
+
+def read_aloud(folder: Path, sentences: Sequence[str], speakers: Mapping[str, Speaker]) -> None:
+    """A corpus that eSpeak NG's speakers read, with metadata.csv, and the middle sentence in val.txt."""
+    lists: dict[str, list[str]] = {"train.txt": [], "val.txt": [], "metadata.csv": []}
+    for voice, speaker in speakers.items():
+        for number, text in enumerate(map(normalize, sentences)):
+            name = f"{voice}/EM-{number + 1:04d}".strip("/")
+            write_clip(folder, name, speaker.speak(text))
+            line = "|".join(filter(None, [f"wavs/{name}.wav", text, voice]))
+            lists["val.txt" if number == len(sentences) // 2 else "train.txt"].append(f"{line}\n")
+            lists["metadata.csv"].append(f"{name}|{text}\n")
+    for name, lines in lists.items():
+        (folder / name).write_text("".join(lines), encoding="utf-8")
 
 
 def train_options(corpus: Path, output: Path, *extra: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Prints a table of the figures that runs of train.py and inference.py logged, with a row per log.
+"""A table of the figures that runs of train.py and inference.py logged, with a row per log.
 
 Training figures are those of the last epoch; docs/INFERENCE.md explains the inference figures.
 """
@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.logger import read_last_figures
 
@@ -35,14 +34,3 @@ def rows(logs: Sequence[str]) -> list[Row]:
         {"run": name} | {key: f"{figures[key]:,.6g}" if key in figures else "-" for key in columns}
         for name, figures in found.items()
     ]
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = ArgumentParser(description="print the figures of runs as one table", prog="table")
-    parser.add_argument("runs", nargs="+", help="logs that train.py or inference.py wrote")
-    print(*markdown(rows(parser.parse_args(argv).runs)), sep="\n")
-
-
-if __name__ == "__main__":
-    run(main)

@@ -122,7 +122,6 @@ def read_systems(words: Sequence[str]) -> dict[str, str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the table."""
     parser = ArgumentParser(prog="voices", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("list", type=Path, help="phrases, as inference.py reads them")
     parser.add_argument("systems", nargs="*", help="NAME=COMMAND or NAME=URL")

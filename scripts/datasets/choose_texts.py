@@ -1,46 +1,19 @@
-"""Reads lists of texts for a corpus, and orders them so that the first ones cover phones and pairs of phones."""
+"""Orders texts for a corpus so that the first ones cover phones and pairs of phones."""
 
 import heapq
-import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import fsum
-from pathlib import Path
 
-from common.errors import InputError, shown
-from common.files import read_lines
+from common.errors import InputError
 from common.progress import progress
 from common.text.front_end import TextFrontEnd
 from common.text.options import TextOptions, text_config
 
-_NAME = re.compile(r"\w[\w.-]*")
 SYMBOLS_PER_MINUTE = 16 * 60  # of the set `espeak`, at the speaking rate of LJSpeech
 _MARK_WEIGHT = 3  # of a question or exclamation, in pairs of phones, as there are few and their intonation differs
-
-
-def read_texts(path: Path) -> dict[str, str]:
-    """Return texts by id, from lines `id|text`, or texts alone, whose ids are `<file>-00001` and so on.
-
-    If there are several columns, the last one is read. Empty lines and lines that begin with `#` are skipped.
-
-    Raises InputError if there are no texts, an id can't be a file's name or occurs twice, or a text is empty.
-    """
-    texts: dict[str, str] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        name, bar, _ = line.partition("|")
-        name = name.strip() if bar else f"{path.stem}-{len(texts) + 1:05d}"
-        text = " ".join(line.rpartition("|")[2].split())
-        if not _NAME.fullmatch(name) or not text or name in texts:
-            wanted = "id|text, or a text; each id once, of letters, digits and ._-"
-            raise InputError(f"{path}:{number}: {shown(line)}, expected {wanted}")
-        texts[name] = text
-    if not texts:
-        raise InputError(f"{path}: no texts")
-    return texts
 
 
 def find_phones(texts: Mapping[str, str], *, language: str) -> dict[str, list[str]]:

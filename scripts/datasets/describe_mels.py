@@ -20,7 +20,6 @@ from scripts.datasets.make_filelists import find_recordings
 
 
 def main() -> int:
-    """Write the file."""
     parser = ArgumentParser(description="write the settings of a corpus's mel-spectrograms")
     parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/")
     parser.add_argument("-o", "--output", type=Path, required=True, help="JSON file to write")

@@ -24,7 +24,8 @@ from common.importing.recordings import safe_name
 from common.options import add_options, option, read_options
 from common.progress import progress
 from common.signals import ended_by
-from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, choose_texts, find_phones, read_texts
+from common.synthesis.phrases import read_phrases
+from scripts.datasets.choose_texts import SYMBOLS_PER_MINUTE, choose_texts, find_phones
 from scripts.datasets.speech_server import ServerError, SpeechServer, read_address
 
 _CARD = "corpus.json"
@@ -42,13 +43,9 @@ class ReadingOptions:
 
     output: Path = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
     minutes: float | None = option(
-        None,
-        "minutes of speech, from the texts that cover phones and pairs of phones earliest; all if not given",
-        above=0,
+        None, "minutes of speech, of texts that cover pairs of phones; default: all", above=0
     )
-    from_server: str = option(
-        None, "address of the server; a key for it is taken from OPENAI_API_KEY", required=True, read=read_address
-    )
+    from_server: str = option(None, "address; its key is that in OPENAI_API_KEY", required=True, read=read_address)
     voice: tuple[str, ...] = option((), "voices of the server; each one reads all texts", required=True)
     model: str = option("tts-1", "model of the server")
     license: str | None = option(None, "license of the speech, for corpus.json, such as Apache-2.0")
@@ -138,23 +135,23 @@ def _read_all(
     left_out: dict[str, str] = {}
     table, known = options.output / "metadata.csv", {one.voice for one in kept}
     missing = [one for one in readings if one not in kept]
-    first = {one.voice: one for one in reversed(missing) if one.voice not in known}
+    first = {one.voice: one for one in reversed(missing) if one.voice not in known}.values()
+
+    def record(one: Reading, reason: str) -> None:
+        if reason:
+            left_out[one.clip] = reason
+            return
+        with writing(table), table.open("a", encoding="utf-8", newline="") as journal:
+            journal.write(one.line)
+
+    for one in first:  # a server that refuses the first text of a voice would refuse thousands
+        record(one, _read(one, server, options, may_be_refused=False))
     loudness_meter(options.sampling_rate)  # so that its packages are imported before threads start
     pool = ThreadPoolExecutor(options.requests)
     try:
-        futures = {}
-        for one in first.values():  # a server that refuses the first text of a voice would refuse thousands
-            future = pool.submit(_read, one, server, options, may_be_refused=False)
-            future.result()
-            futures[future] = one
-        futures |= {pool.submit(_read, one, server, options): one for one in missing if one != first.get(one.voice)}
-        for future in progress(as_completed(futures), total=len(missing), desc="reading", unit="text"):
-            one, reason = futures[future], future.result()
-            if reason:
-                left_out[one.clip] = reason
-            else:
-                with writing(table), table.open("a", encoding="utf-8", newline="") as journal:
-                    journal.write(one.line)
+        futures = {pool.submit(_read, one, server, options): one for one in missing if one not in first}
+        for future in progress(as_completed(futures), total=len(futures), desc="reading", unit="text"):
+            record(futures[future], future.result())
     finally:
         server.stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -207,19 +204,21 @@ def find_odd_lengths(seconds: Mapping[Reading, float]) -> dict[str, str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the corpus."""
     parser = ArgumentParser(
         prog="make_corpus.sh",
         description="Make a corpus in LJSpeech's layout by having a server with OpenAI's speech API read texts",
         epilog="Exit status: 0 some clips were made; 1 none, or bad input; 2 wrong options; 128 + a signal's number.",
     )
-    parser.add_argument("texts", type=Path, help="list of lines id|text, or just texts")
+    parser.add_argument("texts", type=Path, help="phrases, as for inference.py: lines id|text, or just texts")
     add_options(parser, ReadingOptions)
     args = parser.parse_args(argv)
     options: ReadingOptions = read_options(args, ReadingOptions)
     key = os.environ.get("OPENAI_API_KEY", "").strip()
     server = SpeechServer(options.from_server, options.model, key=key, retries=options.retries)
-    return make_corpus(read_texts(args.texts), server, options)
+    phrases = read_phrases(args.texts)
+    if wrong := next((one.where for one in phrases if one.text is None or "|" in one.text), None):
+        raise InputError(f"{wrong}: expected id|text, or a text without |; an id has no spaces")
+    return make_corpus({str(one.output.with_suffix("")): one.text for one in phrases}, server, options)
 
 
 if __name__ == "__main__":

@@ -120,7 +120,6 @@ class ListOptions:
 
 
 def main() -> int:
-    """Write the lists."""
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     add_options(parser, ListOptions)
     options: ListOptions = read_options(parser.parse_args(), ListOptions)

@@ -5,8 +5,6 @@
 other speeds are only made of training subsets.
 """
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from common.audio.wav import check_wav, load_wav, save_wav
-from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.extraction.batches import map_in_processes
-from common.files import read_lines, write_text
+from common.files import read_lines, write_json
 from jasper.waveform import change_speed
-from scripts.corpora import LIBRISPEECH
+from scripts.launch import librispeech_manifest
 
 SAMPLING_RATE = 16000  # Hz
 
@@ -69,24 +66,10 @@ def convert(job: Job, *, folder: Path) -> dict[str, Any]:
     return {"transcript": job.transcript, "files": files} | first
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Convert each subset and write its manifest."""
-    parser = ArgumentParser(prog="preprocess_librispeech", description="make wav files and manifests of LibriSpeech")
-    parser.add_argument("folder", type=Path, help="folder of LibriSpeech's subsets")
-    parser.add_argument("--subsets", nargs="+", help="subsets to convert (default: those in the folder)")
-    parser.add_argument("--speeds", nargs="*", type=float, default=[], help="speeds of copies; 1.1 is faster")
-    parser.add_argument("--n-workers", type=int, default=os.cpu_count(), help="processes")
-    args = parser.parse_args(argv)
-    for subset in args.subsets or [name for name in LIBRISPEECH if (args.folder / name).is_dir()] or LIBRISPEECH:
-        jobs = find_jobs(args.folder, subset, speeds=args.speeds)
-        work = partial(convert, folder=args.folder)
-        entries = list(map_in_processes(work, jobs, n_workers=args.n_workers, desc=subset))
-        manifest = args.folder / f"librispeech-{subset}-wav.json"
-        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
-        write_text(manifest, f"[\n{lines}\n]\n")
-        print(f"{manifest}: {len(entries)} utterances")
-    return 0
-
-
-if __name__ == "__main__":
-    run(main)
+def preprocess(folder: Path, subset: str, *, speeds: Sequence[float], n_workers: int | None) -> None:
+    """Convert a subset of LibriSpeech and write its manifest; raises InputError if it's missing or damaged."""
+    jobs = find_jobs(folder, subset, speeds=speeds)
+    entries = list(map_in_processes(partial(convert, folder=folder), jobs, n_workers=n_workers, desc=subset))
+    manifest = librispeech_manifest(folder, subset)
+    write_json(manifest, entries)
+    print(f"{manifest}: {len(entries)} utterances")

@@ -3,7 +3,8 @@
 eSpeak NG speaks the corpus, so the new voice can be compared with it on sentences that are not in the corpus.
 """
 
-import sys
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,17 +24,17 @@ from common.synthesis.phrases import read_phrases
 from common.synthesis.utterances import Phrase
 from common.text.cleaners import get_cleaner
 from common.text.espeak import EspeakSpeech, Speaker
-from scripts.datasets.choose_texts import read_texts
-from scripts.launch import ROOT, run_or_print
+from scripts.datasets.make_filelists import SPLITS, list_name
+from scripts.launch import ROOT, options, program, run_or_print
 
-SENTENCES = ROOT / "scripts/datasets/corpus_sentences.txt"
+SENTENCES = ROOT / "scripts/datasets/corpus_sentences.txt"  # written for this project
 # Higher than the default: Griffin-Lim reconstructs harmonics 160 Hz apart much better than 100 Hz apart.
 READER = Speaker(pitch=95, marked=True)
 EPOCHS = 20  # of 66 steps
 N_VALIDATION = 10  # sentences
 MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one after 6 epochs 2.8, an untrained one 10
 # Options of train.py. The learning rate is 0.9e-3 after the warm-up. There is no dropout: the synthetic speaker doesn't
-# vary, and a few hundred steps are too few to overfit. The lists contain the speaker's phones.
+# vary, and a few hundred steps are too few to overfit. Features of TextGrids contain the speaker's phones.
 TRAINING = f"""
 --symbols-embedding-dim 128 --in-fft-output-size 128 --out-fft-output-size 128 --in-fft-n-layers 3 --out-fft-n-layers 4
 --in-fft-conv1d-filter-size 384 --out-fft-conv1d-filter-size 384 --p-in-fft-dropout 0 --p-in-fft-dropatt 0
@@ -54,36 +55,17 @@ class QuickstartOptions:
     phrases: Path = option(ROOT / "phrases" / "devset10.tsv", "list to speak")
 
 
-def normalize(text: str) -> str:
-    """Return a text with numbers and abbreviations in words, as the speaker reads it."""
-    return get_cleaner("english_cleaners_v3")(text)
+normalize = get_cleaner("english_cleaners_v3")  # writes numbers and abbreviations in words, as the speaker reads them
 
 
-def make_corpus(folder: Path, sentences: list[str], speakers: dict[str, Speaker], *, n_validation: int) -> None:
-    """Let each of ``speakers``, by name, read ``sentences``; ``n_validation``, evenly spread, are for validation.
-
-    Makes ``wavs/``, ``metadata.csv``, ``TextGrid/`` with the true boundaries, and the filelists ``train.txt`` and
-    ``val.txt``. Clips are in folders of the speakers' names, which end the lists' lines; a single speaker needs none.
-    Raises InputError if a list would get no sentence.
-    """
-    if not 0 < n_validation < len(sentences):
-        raise InputError(f"{n_validation} of {len(sentences)} sentences for validation: both lists need at least one")
-    stride = len(sentences) / n_validation
-    validation = {int((i + 0.5) * stride) for i in range(n_validation)}
-    duration_s = 0.0
-    files: dict[str, list[str]] = {"train.txt": [], "val.txt": [], "metadata.csv": []}
-    readings = [(voice, number) for voice in speakers for number in range(len(sentences))]
-    for voice, number in progress(readings, desc="corpus", unit="clip"):
-        name, text = f"{voice and f'{voice}/'}EM-{number + 1:04d}", normalize(sentences[number])
-        speech = speakers[voice].speak(text)
-        write_clip(folder, name, speech)
-        duration_s += speech.duration_s
-        split = "val.txt" if number in validation else "train.txt"
-        files[split].append(f"wavs/{name}.wav|{text}{voice and f'|{voice}'}")
-        files["metadata.csv"].append(f"{name}|{sentences[number]}|{text}")
-    for file, rows in files.items():
-        write_text(folder / file, "\n".join([*rows, ""]))
-    print(f"{folder}: {len(readings)} clips, {duration_s / 60:.1f} minutes of speech")
+def make_corpus(folder: Path, sentences: Sequence[str], speaker: Speaker) -> None:
+    """Let a speaker read sentences: make ``wavs/``, ``metadata.csv``, and ``TextGrid/`` with the true boundaries."""
+    rows = []
+    for number, sentence in enumerate(progress(sentences, desc="corpus", unit="clip"), 1):
+        name, text = f"EM-{number:04d}", normalize(sentence)
+        write_clip(folder, name, speaker.speak(text))
+        rows.append(f"{name}|{sentence}|{text}\n")
+    write_text(folder / "metadata.csv", "".join(rows))
 
 
 def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
@@ -98,11 +80,11 @@ def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
     write_atomically(folder / "TextGrid" / f"{name}.TextGrid", lambda file: file.write(text), durable=False)
 
 
-def call(script: str, *words: object) -> None:
+def call(name: str, *words: object) -> None:
     """Print and run one of the toolkit's commands; if it fails, exit with its status."""
-    following = [str(word) for word in words]
-    print(f"\n$ python {script} {' '.join(following)}", flush=True)
-    run_or_print([sys.executable, ROOT / script, *following])
+    command = [*program(name), *map(str, words)]
+    print(f"\n$ {shlex.join(map(str, command))}", flush=True)
+    run_or_print(command)
 
 
 def measure(output: Path, phrases: list[Phrase]) -> float:
@@ -121,7 +103,6 @@ def measure(output: Path, phrases: list[Phrase]) -> float:
 
 
 def build_parser() -> ArgumentParser:
-    """Return the parser of the quickstart."""
     parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
     add_options(parser, QuickstartOptions)
     return parser
@@ -129,20 +110,18 @@ def build_parser() -> ArgumentParser:
 
 def main(argv: list[str] | None = None) -> None:
     """Run all stages in order; raise InputError if the voice hasn't learned to speak."""
-    options: QuickstartOptions = read_options(build_parser().parse_args(argv), QuickstartOptions)
-    output = options.output.resolve()
-    corpus, voice, phrases = output / "corpus", output / "voice", read_phrases(options.phrases)
-    make_corpus(corpus, [*read_texts(options.sentences).values()], {"": READER}, n_validation=N_VALIDATION)
-    features = [corpus / "train_features.txt", corpus / "val_features.txt"]
-    lists = ["--wav-text-filelist", corpus / "train.txt", corpus / "val.txt", "--output-meta-file", *features]
-    made = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char"]
-    call("extract_mels.py", "--dataset-path", corpus, *lists, *made, "--resume")
-    lists = ["--training-files", features[0], "--validation-files", features[1]]
-    lists += ["--pitch-mean-std-file", corpus / "pitch_char_stats__train.json"]
-    words = ["--output", voice, "--dataset-path", corpus, *lists, "--epochs", options.epochs, "--resume", *TRAINING]
-    call("train.py", *words)
-    fastpitch = checkpoint_path(voice, "FastPitch", epoch=options.epochs)
-    call("inference.py", "--plots", "--input", options.phrases, "--output", output, "--fastpitch", fastpitch)
+    own: QuickstartOptions = read_options(build_parser().parse_args(argv), QuickstartOptions)
+    output = own.output.resolve()
+    corpus, voice, phrases = output / "corpus", output / "voice", read_phrases(own.phrases)
+    make_corpus(corpus, [one.text for one in read_phrases(own.sentences)], READER)
+    words = options(dataset_path=corpus, filelists=corpus, name="en", features="true")
+    call("speech_toolkit prepare", f"N_VAL={N_VALIDATION}", "N_TEST=0", *words, "--resume")
+    training, validation = (corpus / list_name("en", "mel_dur_pitch_text", split) for split in SPLITS[:2])
+    words = options(output=voice, dataset_path=corpus, training_files=training, validation_files=validation)
+    words += options(pitch_mean_std_file=corpus / "pitch_char_stats__en_audio_text_train_filelist.json")
+    call("train.py", *words, "--epochs", own.epochs, "--resume", *TRAINING)
+    fastpitch = checkpoint_path(voice, "FastPitch", epoch=own.epochs)
+    call("inference.py", "--plots", "--input", own.phrases, "--output", output, "--fastpitch", fastpitch)
     mean = measure(output, phrases)
     print(f"listen to {output}/*.wav (compare: reference/*.wav)")
     print(f"next: FASTPITCH={fastpitch} bash scripts/serve.sh")
