@@ -24,9 +24,9 @@ _SYMBOLS = "embedding.weight"
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
     """Return the initial checkpoint's architecture and text front end as default options."""
-    checkpoint = initial and initial[1]
-    if checkpoint is None or checkpoint.model != "Tacotron2":  # other models are refused when the weights are loaded
+    if initial is None:
         return {}
+    _, checkpoint = initial
     text = {} if checkpoint.text is None else options_of_text(checkpoint.text)
     return {name: value for name, value in vars(checkpoint.config).items() if name != "n_mel_channels"} | text
 

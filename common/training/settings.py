@@ -87,8 +87,6 @@ class TrainingSetup:
     notes: Sequence[str] = ()  # lines to print about what was chosen
     # (checkpoint of --from-checkpoint, template) -> the checkpoint adapted to the template's symbols, and lines
     adapt: Callable[[Checkpoint, Checkpoint], tuple[Checkpoint, list[str]]] | None = None
-    # (networks, options, *, text, training_set, initial, new) -> lines; sets weights and other initial state
+    # (networks, options, *, text, training_set, validation_set, initial, gather, new) -> lines; sets weights and other
+    # initial state, and statistics of the training list, computed with ``gather`` (`common.distributed.Gather`)
     set_up_networks: Callable[..., list[str]] | None = None
-    # (networks, options, *, training_set, validation_set, initial, gather, new) -> lines; stores statistics of
-    # the training list, computed with `common.distributed.Gather`
-    compute_statistics: Callable[..., list[str]] | None = None

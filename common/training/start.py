@@ -83,7 +83,7 @@ def read_command(line: CommandLine) -> Command:
 
 
 def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
-    """Return the checkpoint to resume and the one of --from-checkpoint."""
+    """Return the checkpoint to resume, and the one of --from-checkpoint with only its weights (EMA if it has them)."""
     path, initial = args.checkpoint_path, args.from_checkpoint
     if path is not None and (args.resume or initial is not None):
         other = "--resume" if args.resume else "--from-checkpoint"
@@ -97,26 +97,32 @@ def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
     if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
         what = f"{args.output} already contains checkpoints of {args.model}, most recently {saved[-1].name}"
         raise OptionError(f"{what}; add --resume to continue, or choose another --output (NAME in scripts)")
-    return found, None if initial is None else (initial, _without_training(load_checkpoint(initial)))
-
-
-def _without_training(checkpoint: Checkpoint) -> Checkpoint:
-    """Return a checkpoint with only its weights (EMA weights if it has them), to start a new training from."""
-    networks, stripped = checkpoint.networks | (checkpoint.ema or {}), Stripped("float32", ema=checkpoint.has_ema)
-    return replace(checkpoint, networks=networks, ema=None, training=None, stripped=stripped)
+    started = None
+    if initial is not None:
+        begun = load_checkpoint(initial)
+        networks, stripped = begun.networks | (begun.ema or {}), Stripped("float32", ema=begun.has_ema)
+        started = initial, replace(begun, networks=networks, ema=None, training=None, stripped=stripped)
+    for path, checkpoint in filter(None, (found, started)):
+        if checkpoint.model != args.model:
+            raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {args.model}")
+    return found, started
 
 
 def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> Trainer:
     """Build networks, data and engine, and load the checkpoint."""
     spec, request, run, found = command.spec, command.request, command.request.run, command.found
-    new, setup = found is None, spec.training_setup.set_up(command.options, request)
+    setup = spec.training_setup.set_up(command.options, request)
     if run.sorted_updates is None:  # a resumed run keeps its data order on any device
         state = found[1].training if found is not None else None
-        default = sorted_updates(ranks.device, same_shapes=setup.same_shapes)
+        # 4 raises valid frames (LJSpeech, 4 batches of 64) from 85 to 96 %.
+        default = 1 if setup.same_shapes or ranks.device.type == "cpu" else 4
         run = replace(run, sorted_updates=(state or {}).get("sorted_updates", default))
     options, audio, text = setup.options, setup.audio, setup.text
     print_once(*setup.notes)
-    config = spec.training_setup.model_config(options, audio, text, base=_recorded_config(found, spec))
+    base = None if found is None else found[1].config
+    if found is not None and {field.name for field in fields(base)} <= set(found[1].assumed_config):
+        base = None  # a published file doesn't record its architecture, so the options define it
+    config = spec.training_setup.model_config(options, audio, text, base=base)
     template = Checkpoint(model=spec.name, config=config, audio=audio, text=text, networks={})
     networks = spec.model.build_networks(config, audio, text)
     build = partial(spec.data_function.build_dataset, options, audio=audio, text=text)
@@ -130,12 +136,9 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     template = replace(template, longest=_longest(datasets["training_set"], request))
     make_folder(run.output, "; choose another --output")
     logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
-    begun = {"initial": request.initial, "new": new}
     if setup.set_up_networks is not None:
-        training_set = datasets["training_set"]
-        print_once(*setup.set_up_networks(networks, options, text=text, training_set=training_set, **begun))
-    if setup.compute_statistics is not None:
-        print_once(*setup.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, **begun))
+        begun = {"initial": request.initial, "new": found is None, "gather": ranks.gather_over}
+        print_once(*setup.set_up_networks(networks, options, text=text, **datasets, **begun))
     objective, same_shapes = spec.loss_function.build_objective(options, audio), setup.same_shapes
     engine = Engine(
         networks, objective, setup.optimization, run, ranks=ranks, amp_dtype=amp_dtype, same_shapes=same_shapes
@@ -162,11 +165,6 @@ def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
     return replace(run, batch_size=size, gradient_accumulation_steps=steps)
 
 
-def sorted_updates(device: torch.device, *, same_shapes: bool) -> int:
-    """Return the default of --sorted-updates; 4 raises valid frames (LJSpeech, 4 batches of 64) from 85 to 96 %."""
-    return 1 if same_shapes or device.type == "cpu" else 4
-
-
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
     """Return the sizes of the longest utterance of this training and earlier ones; None if unknown."""
     begun = request.resumed or request.initial
@@ -175,30 +173,13 @@ def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
     return longest and before and Longest(max(longest.frames, before.frames), max(longest.symbols, before.symbols))
 
 
-def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
-    """Return a checkpoint's ModelConfig; raises CheckpointError if it is of another model."""
-    if checkpoint.model != spec.name:
-        raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
-    return checkpoint.config
-
-
-def _recorded_config(found: Found | None, spec: ModelSpec) -> Any:
-    """Return a checkpoint's ModelConfig; None if a published file doesn't record it, so that options define it."""
-    if found is None:
-        return None
-    config = _config_of(found[1], spec, where=found[0])
-    return None if {field.name for field in fields(config)} <= set(found[1].assumed_config) else config
-
-
-def _check_fits(
-    template: Checkpoint, found: Checkpoint, spec: ModelSpec, *, where: Path, adaptable: Sequence[str]
-) -> None:
+def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptable: Sequence[str]) -> None:
     """Raise CheckpointError, which names each field that differs, if the architecture or the features differ.
 
     ``adaptable`` names audio fields that may differ, since the model will adapt to them.
     """
     names = (str(where), "these options and data")
-    config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
+    config, wanted = found.config, template.config
     # The checkpoint may lack training-only networks, which have their own configuration.
     lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
     lines = differences(config, wanted, names=names, ignored=(*found.assumed_config, *lacking))
@@ -216,11 +197,11 @@ def _load_weights(
     networks: Networks, found: Found, command: Command, *, template: Checkpoint, setup: TrainingSetup
 ) -> None:
     """Load a checkpoint's weights, adapting those of another voice; training-only networks may be missing."""
-    spec, (path, checkpoint) = command.spec, found
-    if command.request.resumed is None and setup.adapt is not None and checkpoint.model == spec.name:
+    path, checkpoint = found
+    if command.request.resumed is None and setup.adapt is not None:
         checkpoint, lines = setup.adapt(checkpoint, template)
         print_once(*lines)
-    _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
+    _check_fits(template, checkpoint, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
     inferring, *others = networks
     absent = [name for name in others if name not in checkpoint.networks]
     present = {name: network for name, network in networks.items() if name not in absent}
