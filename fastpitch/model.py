@@ -14,7 +14,7 @@ from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
-from fastpitch.aligner import Alignment, ConvAttention, misfits
+from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.config import ModelConfig
 from fastpitch.discriminator import MelDiscriminator
 from fastpitch.prosody import (
@@ -157,8 +157,10 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.no_grad()
     def misfits(self, batch: FastPitchBatch) -> Tensor:
-        """Return how badly each transcript fits its recording (B,); see `fastpitch.aligner.misfits`."""
-        return misfits(self._align(batch, None), batch.mel_lengths)
+        """Return how badly transcripts fit: nats per frame (B,) between the best tokens and those on the path."""
+        alignment = self._align(batch, None)
+        behind = alignment.log_attention.amax(2) - alignment.on_path
+        return (behind * mask_from_lengths(batch.mel_lengths, behind.size(1))).sum(1) / batch.mel_lengths
 
     teacher_forced = forward  # the name that all text-to-mel models share
 

@@ -103,7 +103,7 @@ def _architecture(options: TrainingOptions, audio: AudioConfig, text: TextConfig
 
 
 def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None
 ) -> ModelConfig:
     """Return the options' architecture; speakers share pitch statistics if they do in the resumed ``base``."""
     if base is None:

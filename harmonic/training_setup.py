@@ -17,8 +17,7 @@ _WARM_UP = 50  # updates
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """Set up the training run that the options describe, with the mels of --for-voice or the corpus."""
     options.check_fine_tuning()
-    folder = options.input_mels_dir
-    source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
+    source = stored_mels(options.input_mels_dir, option="--input-mels-dir")
     run, audio = request.run, request.mels(source, for_voice=options.for_voice)
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if options.segment_frames < shortest:
@@ -39,9 +38,7 @@ def cosine_schedule(learning_rate: float, *, n_epochs: int) -> Schedule:
     return rate
 
 
-def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
-) -> ModelConfig:
+def model_config(options: TrainingOptions, audio: AudioConfig, text: None, *, base: ModelConfig | None) -> ModelConfig:
     """Return the default architecture, or the resumed checkpoint's ``base``, changed by the options."""
     config = replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
     if options.adversarial:

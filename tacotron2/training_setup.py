@@ -56,10 +56,8 @@ def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: fl
     return rate
 
 
-def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
-) -> ModelConfig:
-    """Return the architecture for these mels and symbols; ``base`` isn't needed, because every option has a value."""
+def model_config(options: TrainingOptions, audio: AudioConfig, text: TextConfig, **_: Any) -> ModelConfig:
+    """Return the options' architecture for these mels and symbols."""
     return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
 
 

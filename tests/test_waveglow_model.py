@@ -246,7 +246,8 @@ def test_the_defaults_are_the_published_recipe():
     assert (args.epochs, args.batch_size, args.epochs_per_checkpoint) == (1001, 4, 50)
     assert (args.segment_length, args.sigma, args.grad_clip_thresh) == (8000, 1.0, float("inf"))
     assert (args.optimizer, args.learning_rate, args.weight_decay) == ("adam", 1e-4, 0.0)
-    assert settings.audio == AudioConfig() and model_config(settings.options, settings.audio) == ModelConfig()
+    assert settings.audio == AudioConfig()
+    assert model_config(settings.options, settings.audio, None, base=None) == ModelConfig()
     assert (settings.optimization.betas, settings.optimization.eps) == ((0.9, 0.999), 1e-8)
     assert {settings.optimization.schedule(*when) for when in ((1, 1), (100000, 999))} == {1e-4}
     with pytest.raises(OptionError, match=r"^--segment-length 512: .* 513 samples$"):

@@ -31,9 +31,9 @@ class MelSource:
             raise OptionError(f"{' and '.join(names)} describe different mels: {'; '.join(lines)}; give one of them")
 
 
-def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
+def stored_mels(folder: Path | None, *, option: str = "") -> MelSource | None:
     """Return the settings of the mels in ``folder``, None if it records none; ``option`` is for messages."""
-    audio = features_config(folder)
+    audio = None if folder is None else features_config(folder)
     return None if audio is None else MelSource(f"{option} {folder}".strip(), audio)
 
 
