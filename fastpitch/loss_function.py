@@ -6,7 +6,7 @@ from common.config import AudioConfig
 from common.nn.alignment import diagonality, unattended_tokens
 from common.nn.layers import mask_from_lengths
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices, text_mel_example
+from common.training.objective import N_EXAMPLES, Example, LogStyle, Networks, Term, cut, text_mel_example
 from common.training.verdict import Aligned
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.arg_parser import TrainingOptions
@@ -101,7 +101,7 @@ class FastPitchObjective(AdversarialObjective):
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
         out = networks["fastpitch"](batch)
-        return [_example(networks["fastpitch"], out, batch, index) for index in example_indices(batch)]
+        return [_example(networks["fastpitch"], out, batch, index) for index, _ in enumerate(batch.names[:N_EXAMPLES])]
 
 
 def sums_of_errors(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:

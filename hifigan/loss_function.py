@@ -10,7 +10,7 @@ from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.nn.layers import mask_from_lengths
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, example_indices, sound_example
+from common.training.objective import N_EXAMPLES, Example, LogStyle, Networks, Term, sound_example
 from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
 
@@ -62,9 +62,9 @@ class HifiganObjective(AdversarialObjective):
 
     def examples(self, networks: Networks, batch: HifiganBatch) -> list[Example]:
         extractor, wave, examples = self._loss_mel, self._resynthesize(networks, batch), []
-        for index in example_indices(batch):
+        for index, name in enumerate(batch.names[:N_EXAMPLES]):
             pair = (one[index : index + 1, : int(batch.audio_lengths[index])] for one in (batch.audio, wave))
-            examples.append(sound_example(batch.names[index], extractor, *pair, mel_config=extractor.config))
+            examples.append(sound_example(name, extractor, *pair, mel_config=extractor.config))
         return examples
 
     def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> Tensor:

@@ -60,6 +60,4 @@ class InferenceOptions:
     max_utterances: int = option(0, "maximum number of utterances to transcribe; 0: all", least=0)
     trim_silence: bool | None = option(None, "remove ends 60 dB below the loudest part (default: on)")
     normalize_transcripts: bool | None = option(None, "lowercase references, with numbers in words (default: on)")
-    pad_leading: int = option(
-        0, "frames of silence before each recording; published: 16", least=0, variable="PAD_LEADING"
-    )
+    pad_leading: int = option(0, "frames of silence before a recording; published: 16", least=0, variable="PAD_LEADING")

@@ -11,6 +11,7 @@ from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
 from jasper.features import JasperFeatures
 from jasper.model import Jasper, JasperOutput
+from jasper.text import decode
 
 _N_EXAMPLES = 3
 
@@ -36,11 +37,11 @@ class JasperObjective(Objective):
 
     def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
         network, _, out = self._forward(networks, batch)
-        return {"ctc_loss": transcript_losses(out, batch, blank=network.labels.blank).sum()}
+        return {"ctc_loss": transcript_losses(out, batch, blank=network.config.blank).sum()}
 
     def evaluate(self, networks: Networks, batch: JasperBatch) -> dict[str, Term]:
         network, _, out = self._forward(networks, batch)
-        loss = transcript_losses(out, batch, blank=network.labels.blank).sum()
+        loss = transcript_losses(out, batch, blank=network.config.blank).sum()
         errors = error_counts(_references(network, batch), network.decode(out))
         return {
             "ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"]),
@@ -89,4 +90,4 @@ def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjec
 
 def _references(network: Jasper, batch: JasperBatch) -> list[str]:
     lengths = batch.token_lengths.tolist()
-    return [network.labels.decode(ids[:length]) for ids, length in zip(batch.tokens.tolist(), lengths)]
+    return [decode(ids[:length], network.config.labels) for ids, length in zip(batch.tokens.tolist(), lengths)]

@@ -20,7 +20,7 @@ from jasper.arg_parser import InferenceOptions
 from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor
 from jasper.manifest import select_entries
-from jasper.text import Labels, normalize_transcript
+from jasper.text import decode, normalize_transcript
 from jasper.waveform import load_recording, voiced_part
 from jasper.yaml_config import DatasetSettings, load_config
 
@@ -140,7 +140,6 @@ class Transcriber(SpeechToText):
     """Feature extraction and decoding around the network, or around an exported file."""
 
     config: ModelConfig
-    labels: Labels
     features: FeatureExtractor
 
     @abstractmethod
@@ -190,7 +189,8 @@ class Transcriber(SpeechToText):
 
     def decode(self, out: JasperOutput) -> list[str]:
         """Decode the transcript of each utterance."""
-        return [self.labels.decode(ids) for ids in greedy_decode(out.log_probs, out.lengths, blank=self.labels.blank)]
+        ids_of_each = greedy_decode(out.log_probs, out.lengths, blank=self.config.blank)
+        return [decode(ids, self.config.labels) for ids in ids_of_each]
 
 
 class Jasper(Transcriber, nn.Module):
@@ -199,7 +199,6 @@ class Jasper(Transcriber, nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.labels = Labels(config.labels)
         self.features = FeatureExtractor(config.features)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)

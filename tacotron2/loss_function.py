@@ -8,6 +8,7 @@ from common.config import AudioConfig
 from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
 from common.training.objective import (
+    N_EXAMPLES,
     Example,
     LogStyle,
     Networks,
@@ -15,7 +16,6 @@ from common.training.objective import (
     Phase,
     Term,
     cut,
-    example_indices,
     text_mel_example,
 )
 from common.training.verdict import Aligned
@@ -79,7 +79,7 @@ class Tacotron2Objective(Objective):
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = networks["tacotron2"](batch)
         examples = []
-        for index in example_indices(batch):
+        for index, _ in enumerate(batch.names[:N_EXAMPLES]):
             end = cut(out.gate_logits, index, int(batch.mel_lengths[index])).sigmoid()
             curves = {"gate": {"probability of the end": end}}
             examples.append(text_mel_example(batch, index, out.mel_postnet, out.alignments, curves=curves))

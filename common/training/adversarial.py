@@ -8,8 +8,6 @@ from torch import Tensor
 
 from common.training.objective import Networks, Objective, Phase
 
-FEATURE_WEIGHT = 2.0
-
 
 class AdversarialObjective(Objective):
     """A network's own losses plus the adversarial losses of HiFi-GAN (arXiv:2010.05646, section 2.4).
@@ -25,7 +23,7 @@ class AdversarialObjective(Objective):
         adversarial_weights: dict[str, float],
         *,
         discriminators: tuple[str, ...] = ("mpd", "msd"),
-        feature_scale: float = FEATURE_WEIGHT,
+        feature_scale: float = 2.0,
         concat_fwd: bool = False,
     ) -> None:
         """Set the weights of the network's own and adversarial terms; without the latter, train no discriminators.
@@ -98,7 +96,6 @@ class AdversarialObjective(Objective):
         return torch.stack(losses).sum()
 
     def _adversarial_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:
-        """Return the network's adversarial losses."""
         adversarial, feature = [], []
         for name in self._discriminators:
             with torch.no_grad():  # the recordings' features are the target

@@ -141,21 +141,20 @@ class Engine:
         rate = self._schedule(self.iteration, epoch, steps_per_epoch)
         self.objective.begin_step(self.networks)
         counts, (n_frames, stops, saves) = self._sum_counts(micro_batches, float(stop), float(save))
-        terms, norms, skipped = dict[str, float](), dict[str, float](), list[str]()
+        terms, norms = dict[str, float](), dict[str, float]()
+        skipped: tuple[str, ...] = ()
         order = list(micro_batches)
         for phase in self.objective.phases:
             self.optimizers[phase.name].param_groups[0]["lr"] = rate
             weights = self.objective.weights(phase.name, epoch=epoch)
             means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
             terms |= means
-            skipped += [] if applied else [phase.name]
+            skipped += () if applied else (phase.name,)
             if phase.keeps:
                 # The last micro-batch's graph is kept, so the next phase starts with that micro-batch.
                 order.reverse()
         names = tuple(name for batch in micro_batches for name in batch.names)
-        return StepResult(
-            self.iteration, rate, names, int(n_frames), stops > 0, saves > 0, terms, norms, skipped=tuple(skipped)
-        )
+        return StepResult(self.iteration, rate, names, int(n_frames), stops > 0, saves > 0, terms, norms, skipped)
 
     def finish(self, result: StepResult) -> None:
         """Count skipped updates; raises InputError after too many in a row."""

@@ -63,9 +63,7 @@ class RunOptions:
         least=1,
         metavar="N",
     )
-    checkpoint_path: Path | None = _saving(
-        None, "checkpoint to resume from", variable="CHECKPOINT", published=("--ckpt",)
-    )
+    checkpoint_path: Path | None = _saving(None, "checkpoint to resume", variable="CHECKPOINT", published=("--ckpt",))
     epochs_this_job: int = _saving(
         0, "stop after this many epochs, to continue with --resume; 0: no limit", least=0, variable="EPOCHS_THIS_JOB"
     )
@@ -156,7 +154,6 @@ def removed_options() -> dict[str, str]:
 
 
 def _model_parser() -> ArgumentParser:
-    """Build the parser of --model."""
     parser = ArgumentParser(add_help=False)
     names, text = available_models(), "model to train"
     parser.add_argument("-m", "--model", "--model-name", default=names[0], choices=names, metavar="MODEL", help=text)

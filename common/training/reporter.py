@@ -95,7 +95,6 @@ class Reporter:
 
     @contextmanager
     def _writing(self, subset: str) -> Iterator[Any]:
-        """Open a subset's TensorBoard files for writing."""
         with writing(self._folder / subset, "; it holds TensorBoard's files"):
             if subset not in self._writers:
                 from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
@@ -111,7 +110,6 @@ class Reporter:
                     writer.add_scalar(name, value, iteration)
 
     def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
-        """Add each utterance's plot and audio."""
         for example in examples:
             if not all(torch.isfinite(mel).all() for mel in example.mels.values()):
                 what = f"{subset} {example.name}: its mel-spectrogram is not finite after update {iteration}"

@@ -147,8 +147,13 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # may depend on the lists
     fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
     logger.parameter(**command.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
-    if found is not None:
-        _resume(trainer, *found)
+    if found is not None and found[1].training is not None:
+        path, state = found[0], found[1].training
+        resumed = f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}"
+        print_once(*trainer.resume(found[1], where=path), resumed)
+    elif found is not None:
+        weights = "EMA weights" if found[1].stripped is not None and found[1].stripped.ema else "weights"
+        print_once(f"starting a new training from the {weights} of {found[0]}")
     trainer.is_fine_tuning = request.initial is not None and request.resumed is None
     return trainer
 
@@ -208,13 +213,3 @@ def _load_weights(
     load_weights(present, checkpoint.networks, where=str(path))
     if absent:
         print_once(f"{path} contains only the {inferring}: {' and '.join(absent)} start with new weights")
-
-
-def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint) -> None:
-    """Resume a training, or start one from trained weights; the weights are already loaded."""
-    if (state := checkpoint.training) is None:
-        weights = "EMA weights" if checkpoint.stripped is not None and checkpoint.stripped.ema else "weights"
-        print_once(f"starting a new training from the {weights} of {path}")
-        return
-    resumed = f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}"
-    print_once(*trainer.resume(checkpoint, where=path), resumed)

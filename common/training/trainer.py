@@ -200,7 +200,6 @@ class Trainer:
             yield [batch.to(self._ranks.device) for batch in group]
 
     def _report(self, result: StepResult, bar: Progress) -> None:
-        """Log an update."""
         position, now = self._position, time.perf_counter()
         loss = self.engine.objective.total(result.terms, epoch=position.epoch)
         position.add(result, loss, now - self._reported_at)
