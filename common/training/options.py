@@ -174,19 +174,11 @@ def build_training_parser(spec: ModelSpec) -> ArgumentParser:
     return parser
 
 
-@dataclass(frozen=True)
-class CommandLine:
-    """A parsed command line of train.py."""
+def parse_command_line(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, set[str]]:
+    """Parse a command line of train.py with the options of its model; also return the names of the given options.
 
-    spec: ModelSpec
-    args: argparse.Namespace
-    given: frozenset[str]  # destinations of the options that are given
-
-
-def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
-    """Parse a command line with the options of the model that it names; exits on --help and wrong options."""
-    spec = get_model(_model_parser().parse_known_args(argv)[0].model)
-    parser = build_training_parser(spec)
+    Exits on --help and wrong options.
+    """
+    parser = build_training_parser(get_model(_model_parser().parse_known_args(argv)[0].model))
     args, actions = parser.parse_args(argv), parser._option_string_actions
-    given = frozenset(actions[name].dest for name in names_given(argv) if name in actions)
-    return CommandLine(spec, args, given)
+    return args, {actions[name].dest for name in names_given(argv) if name in actions}

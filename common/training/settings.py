@@ -11,6 +11,7 @@ from common.checkpoints.loading import open_checkpoint
 from common.cli import ComputingOptions
 from common.config import AudioConfig, differences
 from common.errors import OptionError
+from common.registry import ModelSpec
 from common.text.config import TextConfig
 from common.training.optim import Optimization
 from common.training.options import RunOptions
@@ -41,9 +42,11 @@ def stored_mels(folder: Path | None, *, option: str = "") -> MelSource | None:
 class TrainingRequest:
     """Options and checkpoints of a training, except for its model's own options."""
 
+    spec: ModelSpec
     run: RunOptions
     computing: ComputingOptions
     audio: AudioOptions
+    values: dict[str, Any]  # of all options, for the log
     resumed: tuple[Path, Checkpoint] | None = None  # the checkpoint that the run continues
     initial: tuple[Path, Checkpoint] | None = None  # the one whose weights a new run starts from
 

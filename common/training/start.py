@@ -1,8 +1,8 @@
 """Set up a training from its command line: checkpoints, networks, data and engine."""
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,11 @@ from common.files import make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
-from common.registry import ModelSpec
+from common.registry import get_model
 from common.text.arpabet import with_given_files
 from common.training.engine import Engine
 from common.training.objective import Networks
-from common.training.options import CommandLine, RunOptions
+from common.training.options import RunOptions
 from common.training.reporter import print_once
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
@@ -36,50 +36,36 @@ from common.training.trainer import Trainer
 Found = tuple[Path, Checkpoint]
 
 
-def train(line: CommandLine) -> int:
+def train(args: argparse.Namespace, given: Collection[str]) -> int:
     """Train; return exit status 0 at the end, or 128 + the signal's number if a signal stopped the run early."""
-    command = read_command(line)
-    run, computing = command.request.run, command.request.computing
-    with distributed.processes(cuda=computing.cuda) as ranks:
-        torch.manual_seed(run.seed + ranks.rank)  # each process needs its own dropout masks
-        amp_dtype = prepare_computing(computing).amp_dtype
-        stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
+    options, request = read_command(args, given)
+    with distributed.processes(cuda=request.computing.cuda) as ranks:
+        torch.manual_seed(request.run.seed + ranks.rank)  # each process needs its own dropout masks
+        amp_dtype = prepare_computing(request.computing).amp_dtype
+        stopped_by = build_trainer(options, request, ranks, amp_dtype=amp_dtype).fit()
     if stopped_by is None:
         return 0
     print_once(f"stopped by {stopped_by.name}; add --resume to continue")
     return 128 + stopped_by
 
 
-@dataclass(frozen=True)
-class Command:
-    """A training command line with the checkpoints that it names."""
+def read_command(args: argparse.Namespace, given: Collection[str]) -> tuple[Any, TrainingRequest]:
+    """Return the model's own options and the request of a command line, with defaults from the checkpoints it names.
 
-    spec: ModelSpec
-    options: Any  # the package's own
-    request: TrainingRequest
-    values: dict[str, Any]  # of all options, for the log
-
-    @property
-    def found(self) -> Found | None:
-        """The checkpoint to load weights from, unless the package loads --from-checkpoint itself."""
-        return self.request.resumed or (None if self.spec.starts_from_checkpoint else self.request.initial)
-
-
-def read_command(line: CommandLine) -> Command:
-    """Read the checkpoints that a command line names; they provide defaults for options."""
-    spec, args = line.spec, line.args
-    resumed, initial = _checkpoints(args)
+    ``given`` are the names of the options that are on the command line.
+    """
+    spec, (resumed, initial) = get_model(args.model), _checkpoints(args)
     if (find_defaults := spec.find("training_setup", "find_defaults")) is not None:
         defaults = find_defaults(vars(args), initial)
-        args = argparse.Namespace(**vars(args) | {k: v for k, v in defaults.items() if k not in line.given})
+        args = argparse.Namespace(**vars(args) | {name: one for name, one in defaults.items() if name not in given})
     run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
     if run.num_workers is None:
         run = replace(run, num_workers=6 * computing.cuda)
     audio = AudioOptions() if spec.role == "recognizer" else read_options(args, AudioOptions)
-    request = TrainingRequest(run, computing, audio, resumed=resumed, initial=initial)
     kind = spec.arg_parser.TrainingOptions
     of_run = {one.name: getattr(run, one.name) for one in fields(kind) if not declared(one) and hasattr(run, one.name)}
-    return Command(spec, read_options(args, kind, **of_run), request, values=vars(args))
+    request = TrainingRequest(spec, run, computing, audio, vars(args), resumed=resumed, initial=initial)
+    return read_options(args, kind, **of_run), request
 
 
 def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
@@ -108,10 +94,11 @@ def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
     return found, started
 
 
-def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> Trainer:
-    """Build networks, data and engine, and load the checkpoint."""
-    spec, request, run, found = command.spec, command.request, command.request.run, command.found
-    setup = spec.training_setup.set_up(command.options, request)
+def build_trainer(options: Any, request: TrainingRequest, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> Trainer:
+    """Build networks, data and engine, and load the checkpoint; ``options`` are the model's own."""
+    spec, run = request.spec, request.run
+    found = request.resumed or (None if spec.starts_from_checkpoint else request.initial)
+    setup = spec.training_setup.set_up(options, request)
     if run.sorted_updates is None:  # a resumed run keeps its data order on any device
         state = found[1].training if found is not None else None
         # 4 raises valid frames (LJSpeech, 4 batches of 64) from 85 to 96 %.
@@ -131,7 +118,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         "validation_set": build(run.validation_files, training=False),
     }
     if found is not None:
-        _load_weights(networks, found, command, template=template, setup=setup)
+        _load_weights(networks, found, template, setup, adapts=request.resumed is None)
     run = _fit_batch(run, len(datasets["training_set"].lengths), ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
     make_folder(run.output, "; choose another --output")
@@ -146,7 +133,7 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # may depend on the lists
     fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
-    logger.parameter(**command.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
+    logger.parameter(**request.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
     if found is not None and found[1].training is not None:
         path, state = found[0], found[1].training
         resumed = f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}"
@@ -199,11 +186,11 @@ def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptab
 
 
 def _load_weights(
-    networks: Networks, found: Found, command: Command, *, template: Checkpoint, setup: TrainingSetup
+    networks: Networks, found: Found, template: Checkpoint, setup: TrainingSetup, *, adapts: bool
 ) -> None:
     """Load a checkpoint's weights, adapting those of another voice; training-only networks may be missing."""
     path, checkpoint = found
-    if command.request.resumed is None and setup.adapt is not None:
+    if adapts and setup.adapt is not None:
         checkpoint, lines = setup.adapt(checkpoint, template)
         print_once(*lines)
     _check_fits(template, checkpoint, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
