@@ -42,6 +42,8 @@ class FastPitchObjective(AdversarialObjective):
     is diagonal from the start.
     """
 
+    discriminators = ("mel_discriminator",)
+    feature_scale = 1.0
     log_style = LogStyle(_LABELS)
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
@@ -55,9 +57,7 @@ class FastPitchObjective(AdversarialObjective):
         if model.learned_alignment:
             weights |= {"attn_loss": scales.attn_loss_scale, "kl_loss": 0.0}  # the second depends on the epoch
         adversarial = {"adversarial_loss": scales.adversarial_loss_scale, "feature_loss": scales.feature_loss_scale}
-        names = ("mel_discriminator",)
-        adversarial = adversarial if model.adversarial else {}
-        super().__init__("fastpitch", weights, adversarial, discriminators=names, feature_scale=1.0)
+        super().__init__("fastpitch", weights, adversarial if model.adversarial else {})
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         weights = super().weights(phase, epoch=epoch)

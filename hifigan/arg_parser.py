@@ -50,8 +50,6 @@ class TrainingOptions(InputMelOptions):
         "architecture of HiFi-GAN (default: that of the preset, shown for v1, or of the checkpoint to resume from)",
         by_name=True,
     )
-    dataset_path: Path = Path()
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ class HifiganObjective(AdversarialObjective):
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
         weights = dict.fromkeys(("adversarial_loss", "feature_loss"), 1.0)
-        super().__init__("generator", {"mel_loss": 1.0}, weights, concat_fwd=bool(options.concat_fwd))
+        super().__init__("generator", {"mel_loss": 1.0}, weights)
+        self.concat_fwd = bool(options.concat_fwd)
         self._input_mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=options.mel_fmax_loss))
 

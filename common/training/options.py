@@ -129,7 +129,15 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class InputMelOptions:
+class ModelOptions:
+    """Base class of the models' TrainingOptions; its values are those of RunOptions."""
+
+    dataset_path: Path = Path()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class InputMelOptions(ModelOptions):
     """Mels to train a vocoder on instead of those computed from its recordings."""
 
     fine_tuning: bool = option(False, "train a vocoder on the mels in --input-mels-dir and on unscaled recordings")
