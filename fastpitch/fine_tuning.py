@@ -19,7 +19,7 @@ from fastpitch.data_function import FastPitchDataset, measure_pitch
 from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch
 
-_MEAN_MEL_UTTERANCES = 256  # utterances averaged into a mean mel, approximately
+_MEAN_MEL_UTTERANCES = 256  # averaged, approximately, to initialize the output bias: saves about a hundred updates
 _CLIPS = 8  # clips of a new speaker used to choose the best-fitting known speaker
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
@@ -76,7 +76,9 @@ def set_up_networks(
     if new and (file is not None or not learned):
         network.set_pitch_statistics(read_pitch_statistics(file or _find_pitch_statistics(options)))
     if new and options.mean_mel_bias:
-        start_from_mean_mel(network, training_set)
+        step = max(1, len(training_set) // _MEAN_MEL_UTTERANCES)
+        mels = [training_set.load_mel(index) for index in range(0, len(training_set), step)]
+        network.proj.bias.data.copy_(torch.cat(mels, dim=1).mean(dim=1))
     if learned:
         measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
         for dataset in (training_set, validation_set):
@@ -131,14 +133,6 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
                 state[key][place] = given[key][speakers.index(name) if len(given[key]) > 1 else 0]
     load_weights({"fastpitch": network}, {"fastpitch": state}, where=str(voice.path))
     return lines
-
-
-@torch.no_grad()
-def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
-    """Initialize the output bias with the mean mel to save about a hundred updates."""
-    step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
-    mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
-    network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
 
 
 @torch.no_grad()

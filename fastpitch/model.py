@@ -68,10 +68,12 @@ class FastPitch(SpeakerPitch, nn.Module):
         self.duration_predictor = TemporalPredictor(config, "dur")
         self.decoder = FFTransformer(_transformer_config(config, "out"))
         self.pitch_predictor = TemporalPredictor(config, "pitch")
-        self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
+        size = config.pitch_embedding_kernel_size
+        self.pitch_emb = nn.Conv1d(1, width, size, padding=size // 2)
         has_energy = config.energy_conditioning
         self.energy_predictor = TemporalPredictor(config, "energy") if has_energy else None
-        self.energy_emb = _embedding(width, config.energy_embedding_kernel_size) if has_energy else None
+        size = config.energy_embedding_kernel_size
+        self.energy_emb = nn.Conv1d(1, width, size, padding=size // 2) if has_energy else None
         self.proj = nn.Linear(width, config.n_mel_channels)
         aligner = partial(ConvAttention, config.n_mel_channels, width, mask_padding=config.mask_convolutions)
         self.attention = aligner() if config.learned_alignment else None
@@ -217,8 +219,3 @@ def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
     values = {name.removeprefix("conv1d_"): getattr(config, f"{side}_fft_{name}") for name in sizes}
     values |= {name: getattr(config, f"p_{side}_fft_{name}") for name in ("dropout", "dropatt", "dropemb")}
     return TransformerConfig(config.symbols_embedding_dim, mask_convolutions=config.mask_convolutions, **values)
-
-
-def _embedding(n_channels: int, kernel_size: int) -> nn.Conv1d:
-    """Build a convolution that embeds one value per token."""
-    return nn.Conv1d(1, n_channels, kernel_size, padding=kernel_size // 2)

@@ -60,7 +60,6 @@ class HarmonicDataset(RecordingDataset):
         self._pitches: dict[int, Tensor] = {}  # of the recordings read so far
 
     def __getitem__(self, index: int) -> HarmonicBatch:
-        """Return the complete recording."""
         self.check_length(index, self._extractor.min_samples)
         pitch = self._pitch(index)
         wave = self.load(index, start=0, n_samples=self.lengths[index])

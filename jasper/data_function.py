@@ -72,7 +72,6 @@ class JasperDataset:
         return len(self._entries)
 
     def __getitem__(self, index: int) -> JasperBatch:
-        """Return the original recording, trimmed."""
         return self._batch(index, self._original(index), None)
 
     def draw(self, index: int, *, epoch: int) -> JasperBatch:

@@ -43,6 +43,5 @@ class ExportedNetwork(Transcriber):
         self.features = FeatureExtractor(config.features).to(device)
 
     def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
-        """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
         out = self._run({"features": features, "lengths": lengths})
         return JasperOutput(out["log_probs"], out["output_lengths"])

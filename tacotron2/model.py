@@ -76,10 +76,7 @@ class Inference(TextToMel):
     def infer(
         self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None, *, draw_masks: DrawMasks | None = None
     ) -> MelOutput:
-        """Speak tokens (B, L) with ``lengths`` (B,), each as if alone; ``MelOutput.finished`` is False if it was cut.
-
-        ``draw_masks`` replaces the prenet's seeded dropout.
-        """
+        """Like `TextToMel.infer`; ``draw_masks`` replaces the prenet's seeded dropout."""
         controls = controls or Controls()
         if draw_masks is None:
             draw_masks = partial(PrenetMasks(self.config.prenet_dim, seed=controls.seed).draw, tokens.device)

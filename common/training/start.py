@@ -106,7 +106,7 @@ def build_trainer(options: Any, request: TrainingRequest, ranks: Ranks, *, amp_d
         run = replace(run, sorted_updates=(state or {}).get("sorted_updates", default))
     options, audio, text = setup.options, setup.audio, setup.text
     print_once(*setup.notes)
-    base = None if found is None else found[1].config
+    base: Any = None if found is None else found[1].config
     if found is not None and {field.name for field in fields(base)} <= set(found[1].assumed_config):
         base = None  # a published file doesn't record its architecture, so the options define it
     config = spec.training_setup.model_config(options, audio, text, base=base)

@@ -107,8 +107,7 @@ class Trainer:
         self._validated = {"val": engine.networks}  # subset of the log -> networks
         if engine.ema is not None:
             self._validated["val_ema"] = engine.networks | engine.ema.networks
-        described = engine.objective, template.audio, template.text
-        self._reporter = Reporter(logger, options.output, *described, is_main=ranks.is_main)
+        self._reporter = Reporter(logger, options.output, engine.objective, template, is_main=ranks.is_main)
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
         """Restore the training state of ``checkpoint``, whose weights are already loaded.
