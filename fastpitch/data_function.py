@@ -231,9 +231,7 @@ def with_labels(text: TextConfig, entries: Sequence[FilelistEntry], dataset_path
     return replace(text, labels=(*text.labels, *sorted(new)))
 
 
-def speaker_names(
-    entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
-) -> tuple[str, ...]:
+def speaker_names(entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str]) -> tuple[str, ...]:
     """Return a training list's speaker names in order of ids; empty if lines have no speaker, or numbers that are ids.
 
     With ``n_speakers``, numbers are ids, and 1 ignores the column. The initial voice's ``known`` names come first.

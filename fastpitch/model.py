@@ -26,7 +26,7 @@ from fastpitch.prosody import (
     regulate_length,
     whole_frames,
 )
-from fastpitch.transformer import FFTransformer, TransformerConfig
+from fastpitch.transformer import FFTransformer
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class FastPitch(SpeakerPitch, nn.Module):
             embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
         else:
             embedding = nn.Embedding(config.n_symbols, width, padding_idx=config.padding_idx)
-        self.encoder = FFTransformer(_transformer_config(config, "in"), embedding)
+        self.encoder = FFTransformer(config, "in", embedding)
         self.speaker_emb = nn.Embedding(config.n_speakers, width) if config.n_speakers > 1 else None
         self.duration_predictor = TemporalPredictor(config, "dur")
-        self.decoder = FFTransformer(_transformer_config(config, "out"))
+        self.decoder = FFTransformer(config, "out")
         self.pitch_predictor = TemporalPredictor(config, "pitch")
         size = config.pitch_embedding_kernel_size
         self.pitch_emb = nn.Conv1d(1, width, size, padding=size // 2)
@@ -211,11 +211,3 @@ def build_networks(
     if config.adversarial and not inference:
         networks["mel_discriminator"] = MelDiscriminator()
     return networks
-
-
-def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
-    """Return the configuration of the encoder ("in") or decoder ("out"), from the fields for that side."""
-    sizes = ("n_layers", "n_heads", "d_head", "conv1d_kernel_size", "conv1d_filter_size")
-    values = {name.removeprefix("conv1d_"): getattr(config, f"{side}_fft_{name}") for name in sizes}
-    values |= {name: getattr(config, f"p_{side}_fft_{name}") for name in ("dropout", "dropatt", "dropemb")}
-    return TransformerConfig(config.symbols_embedding_dim, mask_convolutions=config.mask_convolutions, **values)

@@ -146,12 +146,6 @@ class Transcriber(SpeechToText):
     def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
         """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
 
-    def infer_waves(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> JasperOutput:
-        """waves (B, T) in [-1, 1], lengths (B,) samples -> output for ``pad_leading`` frames of zeros and the waves."""
-        with torch.no_grad():
-            inputs = self.features(waves, wave_lengths)
-        return self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
-
     def settings(self, options: InferenceOptions) -> InferenceOptions:
         """Return the options; missing ones come from --model-config or, without it, are on."""
         dataset = DatasetSettings(trim_silence=True)
@@ -180,7 +174,8 @@ class Transcriber(SpeechToText):
 
     def transcribe(self, waves: Tensor, lengths: Tensor, settings: InferenceOptions) -> tuple[list[str], list[Tensor]]:
         """waves (B, T), lengths (B,) -> B texts, and the log-probabilities (F, C) of each."""
-        out = self.infer_waves(waves, lengths, pad_leading=settings.pad_leading)
+        inputs, n_zeros = self.features(waves, lengths), settings.pad_leading
+        out = self.infer(F.pad(inputs.features, (n_zeros, 0)), inputs.lengths + n_zeros)
         return self.decode(out), [values[:n] for values, n in zip(out.log_probs, out.lengths.tolist())]
 
     def normalize(self, text: str) -> str:
