@@ -23,9 +23,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     if options.segment_frames < shortest:
         raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} frames")
     schedule = cosine_schedule(run.learning_rate, n_epochs=run.epochs)
-    return TrainingSetup(
-        options, audio, text=None, optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8), same_shapes=True
-    )
+    optimization = Optimization(schedule, betas=(0.9, 0.99), eps=1e-8)
+    return TrainingSetup(options, audio, text=None, optimization=optimization, same_shapes=True)
 
 
 def cosine_schedule(learning_rate: float, *, n_epochs: int) -> Schedule:

@@ -87,12 +87,8 @@ class RunOptions:
         metavar="N",
         variable="KEEP_CHECKPOINTS",
     )
-    keep_best: str = _saving(
-        "loss", "validation metric (lower is better) that selects the best checkpoint", metavar="METRIC"
-    )
-    patience: int = _saving(
-        0, "stop early after N validations without a better --keep-best metric; 0: never", least=0, metavar="N"
-    )
+    keep_best: str = _saving("loss", "validation metric for the best checkpoint; lower is better", metavar="METRIC")
+    patience: int = _saving(0, "stop after N validations without a better --keep-best; 0: never", least=0, metavar="N")
     keep_milestones: tuple[int, ...] = _saving(
         (), "keep the checkpoints of these epochs", least=1, empty=True, metavar="EPOCH", variable="KEEP_MILESTONES"
     )
