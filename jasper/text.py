@@ -33,7 +33,8 @@ _MOST_DIGITS = 36  # of a number that has a name
 
 def encode(text: str, labels: tuple[str, ...]) -> list[int]:
     """Return the ids of the characters that are labels; others are dropped, as published."""
-    return [labels.index(character) for character in text if character in labels]
+    ids = {label: index for index, label in enumerate(labels)}
+    return [ids[character] for character in text if character in ids]
 
 
 def decode(ids: Iterable[int], labels: tuple[str, ...]) -> str:

@@ -88,7 +88,7 @@ class RunOptions:
         variable="KEEP_CHECKPOINTS",
     )
     keep_best: str = _saving("loss", "validation metric for the best checkpoint; lower is better", metavar="METRIC")
-    patience: int = _saving(0, "stop after N validations without a better --keep-best; 0: never", least=0, metavar="N")
+    patience: int = _saving(0, "stop after N validations without a new best; 0: never", least=0, metavar="N")
     keep_milestones: tuple[int, ...] = _saving(
         (), "keep the checkpoints of these epochs", least=1, empty=True, metavar="EPOCH", variable="KEEP_MILESTONES"
     )
