@@ -5,15 +5,13 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.recognition.recognizer import error_counts
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.training.objective import N_EXAMPLES, Example, LogStyle, Networks, Objective, Phase, Term
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
 from jasper.features import JasperFeatures
 from jasper.model import Jasper, JasperOutput
 from jasper.text import decode
-
-_N_EXAMPLES = 3
 
 
 class JasperObjective(Objective):
@@ -53,7 +51,7 @@ class JasperObjective(Objective):
         network, inputs, out = self._forward(networks, batch)
         recognized = network.decode(out)
         examples = []
-        for index, text in enumerate(_references(network, batch)[:_N_EXAMPLES]):
+        for index, text in enumerate(_references(network, batch)[:N_EXAMPLES]):
             mels = {"features": inputs.features[index, :, : int(inputs.lengths[index])].cpu()}
             audio = {"recorded": batch.waves[index, : int(batch.wave_lengths[index])].cpu()}
             texts = {"reference": text, "recognized": recognized[index]}

@@ -23,8 +23,6 @@ from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import TrainingOutput
 
-_FORMED = 0.7  # diagonality of attention; below it, speech is unintelligible
-
 
 class Tacotron2Objective(Objective):
     """Squared error of mels before and after the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
@@ -45,7 +43,7 @@ class Tacotron2Objective(Objective):
         },
         format="{:>6.3f}",
     )
-    aligned = Aligned(diagonality=_FORMED)
+    aligned = Aligned(diagonality=0.7)  # below it, speech is unintelligible
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
         self._mask_padding, weight = options.architecture.mask_padding, options.guided_attention_weight
