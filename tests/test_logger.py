@@ -83,9 +83,8 @@ AUDIO = AudioConfig(8000, hop_length=200, mel_fmax=None)
 
 
 def reporter(folder: Path, *, is_main: bool = True) -> Reporter:
-    logger = Logger(None, enabled=False)
     template = Checkpoint("FastPitch", None, AUDIO, TextConfig(), networks={})
-    return Reporter(logger, folder, ToyObjective(), template, is_main=is_main)
+    return Reporter(Logger(None, enabled=False), folder, ToyObjective(), template, is_main=is_main)
 
 
 def read(folder: Path) -> EventAccumulator:
