@@ -14,10 +14,10 @@ def build_parser(model: str = "") -> ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Train; return exit status 0 at the end, or 128 + the signal's number if a signal stopped the run early."""
-    line = parse_command_line(argv)
+    args, given = parse_command_line(argv)
     from common.training.start import train  # here, so that --help doesn't import PyTorch
 
-    return train(line)
+    return train(args, given)
 
 
 if __name__ == "__main__":

@@ -108,12 +108,6 @@ def forward_sum_losses(
     return losses.to(log_probs.dtype) / token_lengths
 
 
-def misfits(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
-    """Return the log-probability gap between the best token and the path's, without a prior: (B,) nats per frame."""
-    behind = alignment.log_attention.amax(2) - alignment.on_path
-    return (behind * mask_from_lengths(frame_lengths, behind.size(1))).sum(1) / frame_lengths
-
-
 def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     """Return the negative log attention from frames to their tokens on the path, summed (Badlani et al., 2.4)."""
     log_attention = alignment.on_path.clamp(min=math.log(_ATTENTION_EPS))

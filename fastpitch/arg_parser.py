@@ -11,7 +11,7 @@ from common.options import group, option
 from common.synthesis.options import MAX_FRAMES
 from common.text.options import TextOptions
 from common.text.prosody import LIMITS
-from common.training.options import RunOptions
+from common.training.options import ModelOptions, RunOptions
 from fastpitch.config import ModelConfig
 
 EXAMPLE = Path(__file__).with_name("custom_transforms.py")  # used if --pitch-transform-custom is given without a file
@@ -62,7 +62,7 @@ class LossScales:
 
 
 @dataclass(frozen=True)
-class TrainingOptions(PitchRange):
+class TrainingOptions(ModelOptions, PitchRange):
     """Training options of FastPitch."""
 
     size: str = option(
@@ -91,9 +91,7 @@ class TrainingOptions(PitchRange):
         None, f"folder for cached pitch (default: {PITCH_CACHE} in the dataset)", names=("--pitch-online-dir",)
     )
     load_pitch_from_disk: bool = option(False, "require a pitch column in the lists", variable="LOAD_PITCH_FROM_DISK")
-    dataset_path: Path = Path()
     training_files: Sequence[Path] = ()
-    seed: int = 0
     num_workers: int = 0  # loader processes
 
 

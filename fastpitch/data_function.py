@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +156,7 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
     def compute(indices: Sequence[int]) -> Iterator[np.ndarray]:
         numbers: Any = range(len(source))
         loader = DataLoader(numbers, 16, sampler=indices, collate_fn=source.pitches, **loader_processes(n_workers))
-        for chunk in batches_of(loader):
-            yield from chunk
+        return chain.from_iterable(batches_of(loader))
 
     measured = gather(len(source.speakers), compute, "measuring pitch")
     overall = statistics(measured)
@@ -231,9 +231,7 @@ def with_labels(text: TextConfig, entries: Sequence[FilelistEntry], dataset_path
     return replace(text, labels=(*text.labels, *sorted(new)))
 
 
-def speaker_names(
-    entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
-) -> tuple[str, ...]:
+def speaker_names(entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str]) -> tuple[str, ...]:
     """Return a training list's speaker names in order of ids; empty if lines have no speaker, or numbers that are ids.
 
     With ``n_speakers``, numbers are ids, and 1 ignores the column. The initial voice's ``known`` names come first.

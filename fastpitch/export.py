@@ -136,9 +136,8 @@ class ExportableFastPitch(nn.Module):
 
 def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
     """Return the statistics of a file's pitch, which is in Hz, or normalized if the network has no statistics."""
-    if bool((std > 0).all()):
-        return mean.clone(), std.clone()
-    return torch.zeros_like(mean), torch.ones_like(std)
+    known = (std > 0).all()
+    return torch.where(known, mean, 0.0), torch.where(known, std, 1.0)
 
 
 def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:

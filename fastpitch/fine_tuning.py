@@ -19,7 +19,7 @@ from fastpitch.data_function import FastPitchDataset, measure_pitch
 from fastpitch.loss_function import sums_of_errors
 from fastpitch.model import FastPitch
 
-_MEAN_MEL_UTTERANCES = 256  # utterances averaged into a mean mel, approximately
+_MEAN_MEL_UTTERANCES = 256  # averaged, approximately, to initialize the output bias: saves about a hundred updates
 _CLIPS = 8  # clips of a new speaker used to choose the best-fitting known speaker
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
@@ -42,9 +42,7 @@ class InitialVoice:
 
 
 def voice_of(path: Path, checkpoint: Checkpoint) -> InitialVoice:
-    """Return the voice in a checkpoint; raises CheckpointError for another model or unknown symbols."""
-    if checkpoint.model != "FastPitch":
-        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
+    """Return the voice in a checkpoint; raises CheckpointError if its symbols are unknown."""
     if checkpoint.text is None or checkpoint.text.input_type == "pf":
         raise CheckpointError(f"{path}: does not name its symbols, which fine-tuning needs")
     return InitialVoice(path, checkpoint.text, checkpoint)
@@ -56,26 +54,36 @@ def set_up_networks(
     *,
     text: TextConfig,
     training_set: FastPitchDataset,
-    initial: tuple[Path, Checkpoint] | None,
-    new: bool,
+    validation_set: FastPitchDataset,
+    gather: Gather,
+    initial: tuple[Path, Checkpoint] | None = None,
+    new: bool = True,
 ) -> list[str]:
-    """Load the initial voice's weights and the given pitch statistics into a ``new`` model.
+    """Set a ``new`` model's weights, measure unknown pitch statistics, and normalize both lists with them.
 
-    Returns lines on what is new; raises InputError if statistics are missing or the weights don't fit.
+    A model without an initial voice keeps its random weights. Returns lines on what is new; raises InputError if
+    statistics are missing or the voice's weights don't fit.
     """
-    if not new:
-        return []
-    network, file, lines = networks["fastpitch"], options.pitch_mean_std_file, []
-    if initial is not None:
-        voice = voice_of(*initial)
+    network, file, learned = networks["fastpitch"], options.pitch_mean_std_file, options.architecture.learned_alignment
+    voice = voice_of(*initial) if new and initial is not None else None
+    lines = []
+    if voice is not None:
         speaking = {entry.fields.get("speaker", "") for entry in training_set.entries}
         lines = [f"starting from the {'EMA ' * voice.checkpoint.has_ema}weights of {voice.path}"]
         lines += start_from(network, voice, text=text, speaking=speaking)
         if (name := "mel_discriminator") in networks and name in voice.checkpoint.networks:
             load_weights({name: networks[name]}, voice.checkpoint.networks, where=str(voice.path))
-    if file is not None or not options.architecture.learned_alignment:
+    if new and (file is not None or not learned):
         network.set_pitch_statistics(read_pitch_statistics(file or _find_pitch_statistics(options)))
-    return lines
+    if new and options.mean_mel_bias:
+        step = max(1, len(training_set) // _MEAN_MEL_UTTERANCES)
+        mels = [training_set.load_mel(index) for index in range(0, len(training_set), step)]
+        network.proj.bias.data.copy_(torch.cat(mels, dim=1).mean(dim=1))
+    if learned:
+        measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
+        for dataset in (training_set, validation_set):
+            dataset.normalize_pitch_as(network)
+    return lines if voice is None else lines + start_from_nearest(network, voice, training_set)
 
 
 def _find_pitch_statistics(options: TrainingOptions) -> Path:
@@ -125,38 +133,6 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
                 state[key][place] = given[key][speakers.index(name) if len(given[key]) > 1 else 0]
     load_weights({"fastpitch": network}, {"fastpitch": state}, where=str(voice.path))
     return lines
-
-
-def compute_statistics(
-    networks: Mapping[str, FastPitch],
-    options: TrainingOptions,
-    *,
-    training_set: FastPitchDataset,
-    validation_set: FastPitchDataset,
-    gather: Gather,
-    initial: tuple[Path, Checkpoint] | None = None,
-    new: bool = True,
-) -> list[str]:
-    """Measure unknown pitch statistics over the training list, and normalize both lists with them.
-
-    Also initializes the output bias and new speakers of a ``new`` network; returns lines about these.
-    """
-    network = networks["fastpitch"]
-    if options.mean_mel_bias and new:
-        start_from_mean_mel(network, training_set)
-    if options.architecture.learned_alignment:
-        measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
-        for dataset in (training_set, validation_set):
-            dataset.normalize_pitch_as(network)
-    return start_from_nearest(network, voice_of(*initial), training_set) if new and initial is not None else []
-
-
-@torch.no_grad()
-def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
-    """Initialize the output bias with the mean mel to save about a hundred updates."""
-    step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
-    mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
-    network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
 
 
 @torch.no_grad()

@@ -6,10 +6,10 @@ from common.config import AudioConfig
 from common.nn.alignment import diagonality, unattended_tokens
 from common.nn.layers import mask_from_lengths
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, cut, example_indices, text_mel_example
+from common.training.objective import N_EXAMPLES, Example, LogStyle, Networks, Term, cut, text_mel_example
 from common.training.verdict import Aligned
 from fastpitch.aligner import binarization_sum, forward_sum_losses
-from fastpitch.arg_parser import LossScales, TrainingOptions
+from fastpitch.arg_parser import TrainingOptions
 from fastpitch.discriminator import cut_windows
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 
@@ -42,31 +42,22 @@ class FastPitchObjective(AdversarialObjective):
     is diagonal from the start.
     """
 
-    def __init__(
-        self,
-        scales: LossScales | None = None,
-        *,
-        energy: bool = False,
-        alignment: bool = False,
-        adversarial: bool = False,
-    ) -> None:
-        """The flags say whether the model has energy conditioning, a learned alignment, and a mel discriminator."""
-        self._losses, self._has_alignment = scales or LossScales(), alignment
-        scales = self._losses
+    discriminators = ("mel_discriminator",)
+    feature_scale = 1.0
+    log_style = LogStyle(_LABELS)
+
+    def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
+        model, scales = options.architecture, options.losses
+        self._losses, self._has_alignment = scales, model.learned_alignment
+        self.aligned = ALIGNED if model.learned_alignment else None
         weights = {"mel_loss": 1.0, "duration_predictor_loss": scales.dur_predictor_loss_scale}
         weights["pitch_loss"] = scales.pitch_predictor_loss_scale
-        if energy:
+        if model.energy_conditioning:
             weights["energy_loss"] = scales.energy_predictor_loss_scale
-        if alignment:
+        if model.learned_alignment:
             weights |= {"attn_loss": scales.attn_loss_scale, "kl_loss": 0.0}  # the second depends on the epoch
-        adversarial_weights = {}
-        if adversarial:
-            adversarial_weights["adversarial_loss"] = scales.adversarial_loss_scale
-            adversarial_weights["feature_loss"] = scales.feature_loss_scale
-        names = ("mel_discriminator",)
-        super().__init__("fastpitch", weights, adversarial_weights, discriminators=names, feature_scale=1.0)
-        self.aligned = ALIGNED if alignment else None
-        self.log_style = LogStyle(_LABELS)
+        adversarial = {"adversarial_loss": scales.adversarial_loss_scale, "feature_loss": scales.feature_loss_scale}
+        super().__init__("fastpitch", weights, adversarial if model.adversarial else {})
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         weights = super().weights(phase, epoch=epoch)
@@ -110,14 +101,7 @@ class FastPitchObjective(AdversarialObjective):
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
         out = networks["fastpitch"](batch)
-        return [_example(networks["fastpitch"], out, batch, index) for index in example_indices(batch)]
-
-
-def build_objective(options: TrainingOptions, audio: AudioConfig) -> FastPitchObjective:
-    """Build the objective with the given loss scales, for the parts that the model has."""
-    model = options.architecture
-    parts = {"energy": model.energy_conditioning, "alignment": model.learned_alignment}
-    return FastPitchObjective(options.losses, **parts, adversarial=model.adversarial)
+        return [_example(networks["fastpitch"], out, batch, index) for index, _ in enumerate(batch.names[:N_EXAMPLES])]
 
 
 def sums_of_errors(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
@@ -159,3 +143,6 @@ def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, in
         curves["energy"] = {"target": over_frames(out.target_energy), "predicted": over_frames(out.energy)}
     alignments = None if out.alignment is None else out.alignment.log_attention.exp()
     return text_mel_example(batch, index, out.mel, alignments, durations=durations, pitch=pitch, curves=curves)
+
+
+build_objective = FastPitchObjective

@@ -14,7 +14,7 @@ from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.utterances import Controls, MelOutput
 from common.text.config import TextConfig
-from fastpitch.aligner import Alignment, ConvAttention, misfits
+from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.config import ModelConfig
 from fastpitch.discriminator import MelDiscriminator
 from fastpitch.prosody import (
@@ -26,7 +26,7 @@ from fastpitch.prosody import (
     regulate_length,
     whole_frames,
 )
-from fastpitch.transformer import FFTransformer, TransformerConfig
+from fastpitch.transformer import FFTransformer
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,17 @@ class FastPitch(SpeakerPitch, nn.Module):
             embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
         else:
             embedding = nn.Embedding(config.n_symbols, width, padding_idx=config.padding_idx)
-        self.encoder = FFTransformer(_transformer_config(config, "in"), embedding)
+        self.encoder = FFTransformer(config, "in", embedding)
         self.speaker_emb = nn.Embedding(config.n_speakers, width) if config.n_speakers > 1 else None
         self.duration_predictor = TemporalPredictor(config, "dur")
-        self.decoder = FFTransformer(_transformer_config(config, "out"))
+        self.decoder = FFTransformer(config, "out")
         self.pitch_predictor = TemporalPredictor(config, "pitch")
-        self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
+        size = config.pitch_embedding_kernel_size
+        self.pitch_emb = nn.Conv1d(1, width, size, padding=size // 2)
         has_energy = config.energy_conditioning
         self.energy_predictor = TemporalPredictor(config, "energy") if has_energy else None
-        self.energy_emb = _embedding(width, config.energy_embedding_kernel_size) if has_energy else None
+        size = config.energy_embedding_kernel_size
+        self.energy_emb = nn.Conv1d(1, width, size, padding=size // 2) if has_energy else None
         self.proj = nn.Linear(width, config.n_mel_channels)
         aligner = partial(ConvAttention, config.n_mel_channels, width, mask_padding=config.mask_convolutions)
         self.attention = aligner() if config.learned_alignment else None
@@ -157,8 +159,10 @@ class FastPitch(SpeakerPitch, nn.Module):
 
     @torch.no_grad()
     def misfits(self, batch: FastPitchBatch) -> Tensor:
-        """Return how badly each transcript fits its recording (B,); see `fastpitch.aligner.misfits`."""
-        return misfits(self._align(batch, None), batch.mel_lengths)
+        """Return how badly transcripts fit: nats per frame (B,) between the best tokens and those on the path."""
+        alignment = self._align(batch, None)
+        behind = alignment.log_attention.amax(2) - alignment.on_path
+        return (behind * mask_from_lengths(batch.mel_lengths, behind.size(1))).sum(1) / batch.mel_lengths
 
     teacher_forced = forward  # the name that all text-to-mel models share
 
@@ -207,16 +211,3 @@ def build_networks(
     if config.adversarial and not inference:
         networks["mel_discriminator"] = MelDiscriminator()
     return networks
-
-
-def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
-    """Return the configuration of the encoder ("in") or decoder ("out"), from the fields for that side."""
-    sizes = ("n_layers", "n_heads", "d_head", "conv1d_kernel_size", "conv1d_filter_size")
-    values = {name.removeprefix("conv1d_"): getattr(config, f"{side}_fft_{name}") for name in sizes}
-    values |= {name: getattr(config, f"p_{side}_fft_{name}") for name in ("dropout", "dropatt", "dropemb")}
-    return TransformerConfig(config.symbols_embedding_dim, mask_convolutions=config.mask_convolutions, **values)
-
-
-def _embedding(n_channels: int, kernel_size: int) -> nn.Conv1d:
-    """Build a convolution that embeds one value per token."""
-    return nn.Conv1d(1, n_channels, kernel_size, padding=kernel_size // 2)

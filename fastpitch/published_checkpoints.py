@@ -15,6 +15,7 @@ from common.text.config import TextConfig
 from common.text.symbols import CHARACTER_SETS, EXPANDED_1_1, get_symbol_table
 from fastpitch.config import ModelConfig
 
+State = dict[str, Tensor]
 _BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # endings of their keys
 _AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
 # FastPitch 1.0 stores only the input type and the number of symbols.
@@ -30,9 +31,7 @@ _SYMBOL_SETS = {
 }
 
 
-def read_published(
-    state: dict[str, Tensor], payload: dict[str, Any], *, path: Path, training: bool
-) -> Checkpoint | None:
+def read_published(state: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
     """Read the layout of FastPitch's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler.
 
     Version 1.1 adds train_setup, its options. Returns None for another layout; raises CheckpointError without config.
@@ -86,7 +85,7 @@ def _text_config(setup: dict[str, Any], symbol_type: str, n_symbols: int) -> Tex
     return TextConfig(input_type=symbol_type, symbol_set=name, cleaners=("english_cleaners",) * (symbol_type == "char"))
 
 
-def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
+def _training_state(payload: dict[str, Any], state: State) -> dict[str, Any] | None:
     """Return the training state, with the steps and settings of our LAMB."""
     training = training_state(payload, "fastpitch", state, buffers=_BUFFERS, iteration="iteration")
     saved = {} if training is None else training["optimizers"]["fastpitch"]

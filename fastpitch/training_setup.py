@@ -21,7 +21,7 @@ from common.training.settings import MelSource, TrainingRequest, TrainingSetup, 
 from fastpitch.arg_parser import SIZES, TrainingOptions
 from fastpitch.config import ModelConfig
 from fastpitch.data_function import read_list, speaker_names, with_labels
-from fastpitch.fine_tuning import InitialVoice, compute_statistics, set_up_networks, voice_of
+from fastpitch.fine_tuning import InitialVoice, set_up_networks, voice_of
 
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
@@ -65,8 +65,8 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     audio = _mels(request, "wav" in entries[0].fields, voice)
     options = replace(options, architecture=_architecture(options, audio, text))
     schedule = inverse_sqrt_schedule(run.learning_rate, warmup_steps=options.warmup_steps)
-    setup = TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
-    return replace(setup, set_up_networks=set_up_networks, compute_statistics=compute_statistics)
+    optimization = Optimization(schedule)
+    return TrainingSetup(options, audio, text, optimization, notes=notes, set_up_networks=set_up_networks)
 
 
 def _read_as_phones(text: TextConfig, entries: Sequence[FilelistEntry]) -> TextConfig | None:
@@ -103,7 +103,7 @@ def _architecture(options: TrainingOptions, audio: AudioConfig, text: TextConfig
 
 
 def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None
 ) -> ModelConfig:
     """Return the options' architecture; speakers share pitch statistics if they do in the resumed ``base``."""
     if base is None:

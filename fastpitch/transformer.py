@@ -1,28 +1,14 @@
-"""Feed-forward Transformer blocks: self-attention, then two convolutions over time (FastSpeech, section 3.1)."""
+"""Feed-forward Transformer blocks: self-attention, then two convolutions over time (FastSpeech, section 3.1).
 
-from dataclasses import dataclass
+The modules' ``side`` is "in" for the encoder or "out" for the decoder, as in the names of the configuration's fields.
+"""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.nn.layers import Dropout
-
-
-@dataclass(frozen=True)
-class TransformerConfig:
-    """The architecture of an `FFTransformer`."""
-
-    n_channels: int
-    n_layers: int
-    n_heads: int
-    d_head: int
-    kernel_size: int
-    filter_size: int
-    dropout: float
-    dropatt: float  # dropout of the attention
-    dropemb: float  # dropout of the input
-    mask_convolutions: bool = True
+from fastpitch.config import ModelConfig
 
 
 class PositionalEmbedding(nn.Module):
@@ -44,15 +30,16 @@ class PositionalEmbedding(nn.Module):
 class MultiHeadAttn(nn.Module):
     """Self-attention with a residual connection and layer norm after it."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: ModelConfig, side: str) -> None:
         super().__init__()
-        self.n_heads, self.d_head = config.n_heads, config.d_head
-        width = config.n_heads * config.d_head
-        self.drop_attention = Dropout(config.dropatt)
-        self.qkv_net = nn.Linear(config.n_channels, 3 * width)
-        self.drop = Dropout(config.dropout)
-        self.o_net = nn.Linear(width, config.n_channels, bias=False)
-        self.layer_norm = nn.LayerNorm(config.n_channels)
+        self.n_heads: int = getattr(config, f"{side}_fft_n_heads")
+        self.d_head: int = getattr(config, f"{side}_fft_d_head")
+        n_channels, width = config.symbols_embedding_dim, self.n_heads * self.d_head
+        self.drop_attention = Dropout(getattr(config, f"p_{side}_fft_dropatt"))
+        self.qkv_net = nn.Linear(n_channels, 3 * width)
+        self.drop = Dropout(getattr(config, f"p_{side}_fft_dropout"))
+        self.o_net = nn.Linear(width, n_channels, bias=False)
+        self.layer_norm = nn.LayerNorm(n_channels)
 
     def forward(self, x: Tensor, mask: Tensor, pieces: list[int] | None = None) -> Tensor:
         """x (B, L, C), mask (B, L, 1) bool -> (B, L, C); with `Packing`'s ``pieces``, x (1, N, C) is a packed batch."""
@@ -85,16 +72,18 @@ class MultiHeadAttn(nn.Module):
 class PositionwiseConvFF(nn.Module):
     """Convolution, ReLU, convolution, with a residual connection and layer norm after it."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: ModelConfig, side: str) -> None:
         super().__init__()
-        size, padding = config.kernel_size, config.kernel_size // 2
+        n_channels: int = config.symbols_embedding_dim
+        n_filters: int = getattr(config, f"{side}_fft_conv1d_filter_size")
+        size: int = getattr(config, f"{side}_fft_conv1d_kernel_size")
         self.CoreNet = nn.Sequential(
-            nn.Conv1d(config.n_channels, config.filter_size, size, padding=padding),
+            nn.Conv1d(n_channels, n_filters, size, padding=size // 2),
             nn.ReLU(),
-            nn.Conv1d(config.filter_size, config.n_channels, size, padding=padding),
-            Dropout(config.dropout),
+            nn.Conv1d(n_filters, n_channels, size, padding=size // 2),
+            Dropout(getattr(config, f"p_{side}_fft_dropout")),
         )
-        self.layer_norm = nn.LayerNorm(config.n_channels)
+        self.layer_norm = nn.LayerNorm(n_channels)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """x (B, L, C) -> (B, L, C); ``mask`` zeroes the first convolution's output at padding."""
@@ -108,11 +97,11 @@ class PositionwiseConvFF(nn.Module):
 class TransformerLayer(nn.Module):
     """One feed-forward Transformer block."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: ModelConfig, side: str) -> None:
         super().__init__()
         self.mask_convolutions = config.mask_convolutions
-        self.dec_attn = MultiHeadAttn(config)
-        self.pos_ff = PositionwiseConvFF(config)
+        self.dec_attn = MultiHeadAttn(config, side)
+        self.pos_ff = PositionwiseConvFF(config, side)
 
     def forward(self, x: Tensor, mask: Tensor, pieces: list[int] | None = None) -> Tensor:
         """x (B, L, C), mask (B, L, 1) bool -> (B, L, C), zero at padding; ``pieces`` as in `MultiHeadAttn`."""
@@ -154,14 +143,15 @@ class Packing:
 class FFTransformer(nn.Module):
     """Feed-forward Transformer blocks with positional embeddings; ``embedding`` maps ids or features to channels."""
 
-    def __init__(self, config: TransformerConfig, embedding: nn.Module | None = None) -> None:
+    def __init__(self, config: ModelConfig, side: str, embedding: nn.Module | None = None) -> None:
         super().__init__()
         self.mask_convolutions = config.mask_convolutions
-        self.kernel_size = config.kernel_size
+        self.kernel_size: int = getattr(config, f"{side}_fft_conv1d_kernel_size")
         self.word_emb = nn.Identity() if embedding is None else embedding
-        self.pos_emb = PositionalEmbedding(config.n_channels)
-        self.drop = Dropout(config.dropemb)
-        self.layers = nn.ModuleList(TransformerLayer(config) for _ in range(config.n_layers))
+        self.pos_emb = PositionalEmbedding(config.symbols_embedding_dim)
+        self.drop = Dropout(getattr(config, f"p_{side}_fft_dropemb"))
+        n_layers: int = getattr(config, f"{side}_fft_n_layers")
+        self.layers = nn.ModuleList(TransformerLayer(config, side) for _ in range(n_layers))
 
     def forward(self, inputs: Tensor, mask: Tensor, conditioning: Tensor | None = None) -> Tensor:
         """inputs (B, L) ids or (B, L, C), mask (B, L, 1) bool, conditioning (B, 1, C) -> (B, L, C), zero at padding."""

@@ -37,8 +37,6 @@ class TrainingOptions(InputMelOptions, PitchRange):
     discriminators: Mapping[str, Any] = group(
         DiscriminatorConfig, f"architecture of the discriminators ({_DEFAULT})", by_name=True
     )
-    dataset_path: Path = Path()
-    seed: int = 0
 
 
 @dataclass(frozen=True)

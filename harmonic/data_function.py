@@ -60,7 +60,6 @@ class HarmonicDataset(RecordingDataset):
         self._pitches: dict[int, Tensor] = {}  # of the recordings read so far
 
     def __getitem__(self, index: int) -> HarmonicBatch:
-        """Return the complete recording."""
         self.check_length(index, self._extractor.min_samples)
         pitch = self._pitch(index)
         wave = self.load(index, start=0, n_samples=self.lengths[index])
@@ -69,22 +68,20 @@ class HarmonicDataset(RecordingDataset):
 
     def draw(self, index: int, *, epoch: int) -> HarmonicBatch:
         """Return a zero-padded part from a random position; its segment fits in the recording unless that's shorter."""
-        audio, n_frames = self.audio, PITCH_SEGMENTS * self._segment
+        n_mels, hop, size = self.audio.n_mels, self.audio.hop_length, self.audio.filter_length
+        n_frames, pad_left = PITCH_SEGMENTS * self._segment, self._extractor.pad_left
         random = np.random.default_rng((self._seed, epoch, index, 1))
         mel = self.load_mel(index)
         varied = mel is None and random.random() < _SHARE_FASTER
         speed = float(random.uniform(*_FASTER)) if varied else 1.0
-        n_samples, n_segment = (
-            (count - 1) * audio.hop_length + audio.filter_length for count in (n_frames, self._segment)
-        )
+        n_samples, n_segment = ((count - 1) * hop + size for count in (n_frames, self._segment))
         last = self.lengths[index] - math.ceil(n_segment * speed)
         if mel is None:
             start = self.random_start(index, last=last, epoch=epoch)
         else:  # at the first sample of a frame's window
-            hop, before = audio.hop_length, self._extractor.pad_left
-            first = -(-before // hop)
-            first += self.random_start(index, last=(last + before) // hop - first, epoch=epoch)
-            start = first * hop - before
+            first = -(-pad_left // hop)
+            first += self.random_start(index, last=(last + pad_left) // hop - first, epoch=epoch)
+            start = first * hop - pad_left
             mel = mel[:, first : first + n_frames]
             mel = F.pad(mel, (0, n_frames - mel.size(1)), value=SILENT_MEL)
         wave = resample(self.load(index, start=start, n_samples=math.ceil(n_samples * speed)), ratio=1 / speed)
@@ -92,12 +89,11 @@ class HarmonicDataset(RecordingDataset):
         if mel is None:
             wave = wave * math.exp(random.uniform(*_LOUDER))
         # Frame centers, in frames of the recording.
-        middle = audio.filter_length // 2
-        samples = start + speed * (audio.hop_length * torch.arange(n_frames) + middle)
-        places = (samples - middle + self._extractor.pad_left) / audio.hop_length
+        samples = start + speed * (hop * torch.arange(n_frames) + size // 2)
+        places = (samples - size // 2 + pad_left) / hop
         pitch, voicing = _pitch_at(self._pitch(index), places)
         noise = torch.from_numpy(random.standard_normal((2, n_segment), dtype=np.float32))
-        mel_noise = torch.from_numpy(random.standard_normal((audio.n_mels, n_frames), dtype=np.float32))
+        mel_noise = torch.from_numpy(random.standard_normal((n_mels, n_frames), dtype=np.float32))
         mel_noise *= float(random.uniform(0, _MEL_NOISE))
         rows = {"pitch": pitch * speed, "voicing": voicing, "noise": noise, "mel_noise": mel_noise, "mels": mel}
         return self._batch(index, wave, **rows)

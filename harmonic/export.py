@@ -141,5 +141,4 @@ class ExportedNetwork(ExportedVocoder):
         return VocoderSettings(infer={"seed": seed})  # whole utterances, because the file computes pitch and phase
 
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end."""
         return self.run(mel, lengths, noise=draw_noise(self._noise, seed, mel, self.audio))

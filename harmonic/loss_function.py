@@ -13,7 +13,7 @@ from common.audio.mel import MelExtractor, full_precision_products
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, example_indices, sound_example
+from common.training.objective import N_EXAMPLES, Example, LogStyle, Networks, Term, sound_example
 from harmonic.arg_parser import TrainingOptions
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import PitchOutput, pitch_grid
@@ -135,10 +135,10 @@ class HarmonicObjective(AdversarialObjective):
 
     def examples(self, networks: Networks, batch: HarmonicBatch) -> list[Example]:
         examples = []
-        for index in example_indices(batch):
+        for index, name in enumerate(batch.names[:N_EXAMPLES]):
             one, mel = self._utterance(batch, index)
             pair = one.audio, networks["harmonic"].infer(mel)
-            examples.append(sound_example(batch.names[index], self._mel.to(mel.device), *pair))
+            examples.append(sound_example(name, self._mel.to(mel.device), *pair))
         return examples
 
     def _utterance(self, batch: HarmonicBatch, index: int) -> tuple[HarmonicBatch, Tensor]:

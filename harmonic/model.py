@@ -216,10 +216,7 @@ class HarmonicVocoder(MelToWave, nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *, seed: int = 1234) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
-
-        The noise depends on ``seed`` and the position in the utterance.
-        """
+        """Like `MelToWave.infer`; the noise depends on ``seed`` and the position in the utterance."""
         noise = draw_noise(self._noise, seed, mel, self.audio)
         wave = self(mel, self.track(mel, lengths), noise, lengths, corrections=MEL_CORRECTIONS)
         return self.cut(wave, mel.size(2), lengths)
@@ -233,7 +230,6 @@ class HarmonicVocoder(MelToWave, nn.Module):
         return wave
 
     def settings(self, options: InferenceOptions, *, seed: int, where: Path) -> VocoderSettings:
-        """Return the seed of the noise."""
         return VocoderSettings({"seed": seed})
 
     def _spectrum(self, wave: Tensor) -> Any:

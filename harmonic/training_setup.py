@@ -17,16 +17,14 @@ _WARM_UP = 50  # updates
 def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     """Set up the training run that the options describe, with the mels of --for-voice or the corpus."""
     options.check_fine_tuning()
-    folder = options.input_mels_dir
-    source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
+    source = stored_mels(options.input_mels_dir, option="--input-mels-dir")
     run, audio = request.run, request.mels(source, for_voice=options.for_voice)
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if options.segment_frames < shortest:
         raise OptionError(f"--segment-frames {options.segment_frames}: the loss needs at least {shortest} frames")
     schedule = cosine_schedule(run.learning_rate, n_epochs=run.epochs)
-    return TrainingSetup(
-        options, audio, text=None, optimization=Optimization(schedule, betas=(0.9, 0.99), eps=1e-8), same_shapes=True
-    )
+    optimization = Optimization(schedule, betas=(0.9, 0.99), eps=1e-8)
+    return TrainingSetup(options, audio, text=None, optimization=optimization, same_shapes=True)
 
 
 def cosine_schedule(learning_rate: float, *, n_epochs: int) -> Schedule:
@@ -39,9 +37,7 @@ def cosine_schedule(learning_rate: float, *, n_epochs: int) -> Schedule:
     return rate
 
 
-def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
-) -> ModelConfig:
+def model_config(options: TrainingOptions, audio: AudioConfig, text: None, *, base: ModelConfig | None) -> ModelConfig:
     """Return the default architecture, or the resumed checkpoint's ``base``, changed by the options."""
     config = replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
     if options.adversarial:

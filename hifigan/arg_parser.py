@@ -41,17 +41,13 @@ class TrainingOptions(InputMelOptions):
     fine_tune_lr_factor: float = option(1.0, "rate factor for fine-tuning", above=0, variable="FINE_TUNE_LR_FACTOR")
     no_amp_grouped_conv: bool = option(False, "with --amp, run grouped convolutions in float32, faster on some GPUs")
     concat_fwd: bool | None = option(None, "discriminators score both sounds in one pass (default: with --cuda)")
-    preset: str = option(
-        "v1", "one of the authors' architectures", choices=tuple(PRESETS), names=("--size",), variable="SIZE"
-    )
+    preset: str = option("v1", "the authors' architecture", choices=tuple(PRESETS), names=("--size",), variable="SIZE")
     hifigan_config: Path | None = option(None, "JSON like the authors' config.json, with default values")
     architecture: Mapping[str, Any] = group(
         ModelConfig,
         "architecture of HiFi-GAN (default: that of the preset, shown for v1, or of the checkpoint to resume from)",
         by_name=True,
     )
-    dataset_path: Path = Path()
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ class HifiganDataset(RecordingDataset):
         self._extractor = MelExtractor(self.audio)
 
     def __getitem__(self, index: int) -> HifiganBatch:
-        """Return the complete recording."""
         hop = self.audio.hop_length
         self.check_length(index, -(-self._extractor.min_samples // hop) * hop)
         n_frames = self.lengths[index] // hop

@@ -10,7 +10,7 @@ from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.nn.layers import mask_from_lengths
 from common.training.adversarial import AdversarialObjective
-from common.training.objective import Example, LogStyle, Networks, Term, example_indices, sound_example
+from common.training.objective import N_EXAMPLES, Example, LogStyle, Networks, Term, sound_example
 from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
 
@@ -34,7 +34,8 @@ class HifiganObjective(AdversarialObjective):
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
         weights = dict.fromkeys(("adversarial_loss", "feature_loss"), 1.0)
-        super().__init__("generator", {"mel_loss": 1.0}, weights, concat_fwd=bool(options.concat_fwd))
+        super().__init__("generator", {"mel_loss": 1.0}, weights)
+        self.concat_fwd = bool(options.concat_fwd)
         self._input_mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=options.mel_fmax_loss))
 
@@ -62,9 +63,9 @@ class HifiganObjective(AdversarialObjective):
 
     def examples(self, networks: Networks, batch: HifiganBatch) -> list[Example]:
         extractor, wave, examples = self._loss_mel, self._resynthesize(networks, batch), []
-        for index in example_indices(batch):
+        for index, name in enumerate(batch.names[:N_EXAMPLES]):
             pair = (one[index : index + 1, : int(batch.audio_lengths[index])] for one in (batch.audio, wave))
-            examples.append(sound_example(batch.names[index], extractor, *pair, mel_config=extractor.config))
+            examples.append(sound_example(name, extractor, *pair, mel_config=extractor.config))
         return examples
 
     def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> Tensor:

@@ -156,7 +156,6 @@ class Generator(MelToWave, nn.Module):
 
     @torch.jit.unused
     def prepare_for_inference(self) -> None:
-        """Fold weight norm; the network can't be trained afterwards."""
         self.eval()
         fold_weight_norm(self)
 

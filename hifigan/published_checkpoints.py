@@ -17,7 +17,6 @@ from common.nn.weight_norm import split_weights
 from hifigan.config import AUDIO_KEYS, PUBLISHED_MELS, ModelConfig
 
 State = dict[str, Tensor]
-_PERIODS = [2, 3, 5, 7, 11]  # samples; no published file records them
 _DISCRIMINATORS_FILE = {"g_": "do_", "hifigan_gen_": "hifigan_discrim_"}  # prefixes, by the generator file's
 _LISTS = ("upsample_rates", "upsample_kernel_sizes", "resblock_kernel_sizes", "resblock_dilation_sizes")
 _NETWORK = ("resblock", "upsample_initial_channel", *_LISTS)
@@ -124,15 +123,14 @@ def _with_our_names(published: State, *, n_kernels: int) -> State:
 
 
 def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
-    """Infer widths and groups from the shapes of the first discriminator of each kind."""
+    """Infer widths and groups from the shapes of the first discriminator of each kind; no file records the periods."""
     periods, scales = (
         [value.shape for key, value in state.items() if _FIRST_CONVS.fullmatch(key) and _is_parameter(key, value)]
         for state in (mpd, msd)
     )
     widths = [shape[0] for shape in scales]
     groups = [before // shape[1] for before, shape in zip([1, *widths], scales)]
-    found = {"mpd_channels": [shape[0] for shape in periods], "msd_channels": widths, "msd_groups": groups}
-    return found | {"mpd_periods": list(_PERIODS)}
+    return {"mpd_channels": [shape[0] for shape in periods], "msd_channels": widths, "msd_groups": groups}
 
 
 def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict[str, Any]:

@@ -55,10 +55,9 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     options.check_fine_tuning()
     if len(options.adam_betas) != 2:
         raise OptionError(f"--adam-betas {options.adam_betas}: expected two numbers")
-    folder = options.input_mels_dir
-    source = None if folder is None else stored_mels(folder, option="--input-mels-dir")
+    source = stored_mels(options.input_mels_dir, option="--input-mels-dir")
     # Mels without a description, as published tools write them, may differ from the previous training run's.
-    audio = request.mels(source, for_voice=options.for_voice, may_resume=folder is None)
+    audio = request.mels(source, for_voice=options.for_voice, may_resume=options.input_mels_dir is None)
     hop = audio.hop_length
     segment_size = options.segment_size or SEGMENT_SIZE // hop * hop
     if segment_size % hop:
@@ -73,9 +72,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     return replace(setup, adaptable=("framing", "peak")) if options.fine_tuning else setup
 
 
-def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
-) -> ModelConfig:
+def model_config(options: TrainingOptions, audio: AudioConfig, text: None, *, base: ModelConfig | None) -> ModelConfig:
     """Return the architecture for ``audio``: the options, with defaults from a checkpoint's ``base`` or the preset."""
     given = {**options.architecture, "n_mel_channels": audio.n_mels}
     if base is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.options import option
-from common.training.options import RunOptions
+from common.training.options import ModelOptions, RunOptions
 
 if TYPE_CHECKING:
     from jasper.yaml_config import JasperSettings
@@ -28,7 +28,7 @@ RECIPE = RunOptions(
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrainingOptions(ModelOptions):
     """Training options of Jasper."""
 
     model_config: Path = option(
@@ -48,8 +48,6 @@ class TrainingOptions:
     min_lr: float = option(1e-5, "lowest learning rate", least=0, variable="MIN_LEARNING_RATE")
     lr_exp_gamma: float = option(0.981, "factor per epoch of the exponential policy", above=0, variable="LR_EXP_GAMMA")
     settings: "JasperSettings" = None  # type: ignore[assignment]  # set by `set_up`
-    dataset_path: Path = Path()
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,4 @@ class InferenceOptions:
     max_utterances: int = option(0, "maximum number of utterances to transcribe; 0: all", least=0)
     trim_silence: bool | None = option(None, "remove ends 60 dB below the loudest part (default: on)")
     normalize_transcripts: bool | None = option(None, "lowercase references, with numbers in words (default: on)")
-    pad_leading: int = option(
-        0, "frames of silence before each recording; published: 16", least=0, variable="PAD_LEADING"
-    )
+    pad_leading: int = option(0, "frames of silence before a recording; published: 16", least=0, variable="PAD_LEADING")

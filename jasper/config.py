@@ -96,6 +96,11 @@ class ModelConfig(Architecture):
         return None if self.use_conv_masks else "use_conv_masks: false"
 
     @property
+    def blank(self) -> int:
+        """The id of CTC's blank, the last of ``n_classes``."""
+        return len(self.labels)
+
+    @property
     def n_classes(self) -> int:
         """Number of labels, including the blank."""
         return len(self.labels) + 1

@@ -18,7 +18,7 @@ from common.text.symbols import name_counts
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.manifest import Entry, check_english, select_entries
-from jasper.text import Labels, is_english
+from jasper.text import encode, is_english
 from jasper.waveform import load_recording, perturb
 
 _NOISE = np.random.default_rng(0).standard_normal(2**16, dtype=np.float32)  # for dither; drawing new noise takes longer
@@ -56,11 +56,10 @@ class JasperDataset:
         self._seed = options.seed
         self._entries = select_entries(paths_of(filelists), folder=options.dataset_path, settings=self._dataset)
         self.lengths = [round(entry.duration * rate) for entry in self._entries]  # samples
-        labels = Labels(self._model.labels)
         if self._dataset.normalize_transcripts and is_english(self._model.labels):
             check_english(self._entries)
         self._dropped: Counter[str] = Counter()
-        self._tokens = [self._encode(entry, labels) for entry in self._entries]
+        self._tokens = [self._encode(entry) for entry in self._entries]
         if self._dropped:
             what = f"{self._dropped.total()} characters without a label were left out: {name_counts(self._dropped)}"
             warn(f"{paths_of(filelists)[0]}: {what}")
@@ -73,7 +72,6 @@ class JasperDataset:
         return len(self._entries)
 
     def __getitem__(self, index: int) -> JasperBatch:
-        """Return the original recording, trimmed."""
         return self._batch(index, self._original(index), None)
 
     def draw(self, index: int, *, epoch: int) -> JasperBatch:
@@ -91,9 +89,7 @@ class JasperDataset:
         draws = torch.from_numpy(random.random(self._augmentation.n_draws, dtype=np.float32))
         return self._batch(index, wave, draws)
 
-    def collate(self, items: list[JasperBatch]) -> JasperBatch:
-        """Join utterances into a batch, padded to its longest."""
-        return join_batches(items)
+    collate = staticmethod(join_batches)
 
     def _batch(self, index: int, wave: Tensor, draws: Tensor | None) -> JasperBatch:
         """wave (T,), draws (n_draws,) -> a batch of one."""
@@ -102,11 +98,11 @@ class JasperDataset:
         row = None if draws is None else draws[None]
         return JasperBatch(names, waves=wave[None], tokens=tokens[None], hop_length=hop_length, draws=row, **lengths)
 
-    def _encode(self, entry: Entry, labels: Labels) -> Tensor:
+    def _encode(self, entry: Entry) -> Tensor:
         transcript = entry.normalized(self._dataset, self._model.labels)
         if transcript is None:
             raise InputError(f"{entry.name}: no transcript; training and validation need one for every utterance")
-        tokens = labels.encode(transcript)
+        tokens = encode(transcript, self._model.labels)
         if not tokens:
             raise InputError(f"{entry.name}: its transcript {entry.transcript!r} has none of the model's characters")
         dropped = Counter(one for one in transcript if one not in self._model.labels and not one.isspace())

@@ -10,7 +10,6 @@ from common.config import AudioConfig
 from jasper.config import ModelConfig
 from jasper.features import FeatureExtractor
 from jasper.model import Jasper, JasperOutput, Transcriber
-from jasper.text import Labels
 
 
 class ExportableJasper(nn.Module):
@@ -41,10 +40,8 @@ class ExportedNetwork(Transcriber):
 
     def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
         self._run, self.config = run, config
-        self.labels = Labels(config.labels)
         self.features = FeatureExtractor(config.features).to(device)
 
     def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
-        """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
         out = self._run({"features": features, "lengths": lengths})
         return JasperOutput(out["log_probs"], out["output_lengths"])

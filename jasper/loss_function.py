@@ -5,14 +5,13 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.recognition.recognizer import error_counts
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.training.objective import N_EXAMPLES, Example, LogStyle, Networks, Objective, Phase, Term
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
 from jasper.features import JasperFeatures
 from jasper.model import Jasper, JasperOutput
-
-_N_EXAMPLES = 3
+from jasper.text import decode
 
 
 class JasperObjective(Objective):
@@ -36,11 +35,11 @@ class JasperObjective(Objective):
 
     def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
         network, _, out = self._forward(networks, batch)
-        return {"ctc_loss": transcript_losses(out, batch, blank=network.labels.blank).sum()}
+        return {"ctc_loss": transcript_losses(out, batch, blank=network.config.blank).sum()}
 
     def evaluate(self, networks: Networks, batch: JasperBatch) -> dict[str, Term]:
         network, _, out = self._forward(networks, batch)
-        loss = transcript_losses(out, batch, blank=network.labels.blank).sum()
+        loss = transcript_losses(out, batch, blank=network.config.blank).sum()
         errors = error_counts(_references(network, batch), network.decode(out))
         return {
             "ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"]),
@@ -52,7 +51,7 @@ class JasperObjective(Objective):
         network, inputs, out = self._forward(networks, batch)
         recognized = network.decode(out)
         examples = []
-        for index, text in enumerate(_references(network, batch)[:_N_EXAMPLES]):
+        for index, text in enumerate(_references(network, batch)[:N_EXAMPLES]):
             mels = {"features": inputs.features[index, :, : int(inputs.lengths[index])].cpu()}
             audio = {"recorded": batch.waves[index, : int(batch.wave_lengths[index])].cpu()}
             texts = {"reference": text, "recognized": recognized[index]}
@@ -89,4 +88,4 @@ def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjec
 
 def _references(network: Jasper, batch: JasperBatch) -> list[str]:
     lengths = batch.token_lengths.tolist()
-    return [network.labels.decode(ids[:length]) for ids, length in zip(batch.tokens.tolist(), lengths)]
+    return [decode(ids[:length], network.config.labels) for ids, length in zip(batch.tokens.tolist(), lengths)]

@@ -20,7 +20,7 @@ from jasper.arg_parser import InferenceOptions
 from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor
 from jasper.manifest import select_entries
-from jasper.text import Labels, normalize_transcript
+from jasper.text import decode, normalize_transcript
 from jasper.waveform import load_recording, voiced_part
 from jasper.yaml_config import DatasetSettings, load_config
 
@@ -140,18 +140,11 @@ class Transcriber(SpeechToText):
     """Feature extraction and decoding around the network, or around an exported file."""
 
     config: ModelConfig
-    labels: Labels
     features: FeatureExtractor
 
     @abstractmethod
     def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
         """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
-
-    def infer_waves(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> JasperOutput:
-        """waves (B, T) in [-1, 1], lengths (B,) samples -> output for ``pad_leading`` frames of zeros and the waves."""
-        with torch.no_grad():
-            inputs = self.features(waves, wave_lengths)
-        return self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
 
     def settings(self, options: InferenceOptions) -> InferenceOptions:
         """Return the options; missing ones come from --model-config or, without it, are on."""
@@ -181,7 +174,8 @@ class Transcriber(SpeechToText):
 
     def transcribe(self, waves: Tensor, lengths: Tensor, settings: InferenceOptions) -> tuple[list[str], list[Tensor]]:
         """waves (B, T), lengths (B,) -> B texts, and the log-probabilities (F, C) of each."""
-        out = self.infer_waves(waves, lengths, pad_leading=settings.pad_leading)
+        inputs, n_zeros = self.features(waves, lengths), settings.pad_leading
+        out = self.infer(F.pad(inputs.features, (n_zeros, 0)), inputs.lengths + n_zeros)
         return self.decode(out), [values[:n] for values, n in zip(out.log_probs, out.lengths.tolist())]
 
     def normalize(self, text: str) -> str:
@@ -190,7 +184,8 @@ class Transcriber(SpeechToText):
 
     def decode(self, out: JasperOutput) -> list[str]:
         """Decode the transcript of each utterance."""
-        return [self.labels.decode(ids) for ids in greedy_decode(out.log_probs, out.lengths, blank=self.labels.blank)]
+        ids_of_each = greedy_decode(out.log_probs, out.lengths, blank=self.config.blank)
+        return [decode(ids, self.config.labels) for ids in ids_of_each]
 
 
 class Jasper(Transcriber, nn.Module):
@@ -199,7 +194,6 @@ class Jasper(Transcriber, nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.labels = Labels(config.labels)
         self.features = FeatureExtractor(config.features)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
@@ -252,8 +246,6 @@ def masked(x: Tensor, lengths: Tensor) -> Tensor:
     return x.masked_fill(~mask_from_lengths(lengths, x.size(3))[:, None, None], 0.0)
 
 
-def build_networks(
-    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
-) -> dict[str, nn.Module]:
+def build_networks(config: ModelConfig, audio: AudioConfig, text: TextConfig | None, **_: Any) -> dict[str, nn.Module]:
     """Build a network with random weights."""
     return {"jasper": Jasper(config)}

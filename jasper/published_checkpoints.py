@@ -57,7 +57,6 @@ def read_published(given: State, payload: dict[str, Any], *, path: Path, trainin
 
 
 def _renamed(given: State) -> State:
-    """Rename weights as in the later version."""
     kept = {key: value for key, value in given.items() if not key.startswith(_DROPPED)}
     return {_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()}
 

@@ -31,25 +31,15 @@ _SAID = "&%@#*"  # punctuation that is spoken
 _MOST_DIGITS = 36  # of a number that has a name
 
 
-class Labels:
-    """Maps characters to ids and back; the last id is CTC's blank."""
+def encode(text: str, labels: tuple[str, ...]) -> list[int]:
+    """Return the ids of the characters that are labels; others are dropped, as published."""
+    ids = {label: index for index, label in enumerate(labels)}
+    return [ids[character] for character in text if character in ids]
 
-    def __init__(self, labels: tuple[str, ...]) -> None:
-        self._labels = labels
-        self._ids = {label: index for index, label in enumerate(labels)}
 
-    @property
-    def blank(self) -> int:
-        """The blank's id."""
-        return len(self._labels)
-
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of the characters that are labels; others are dropped, as published."""
-        return [self._ids[character] for character in text if character in self._ids]
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ``ids``."""
-        return "".join(self._labels[index] for index in ids)
+def decode(ids: Iterable[int], labels: tuple[str, ...]) -> str:
+    """Return the text of ``ids``."""
+    return "".join(labels[index] for index in ids)
 
 
 def is_english(labels: tuple[str, ...]) -> bool:

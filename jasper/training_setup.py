@@ -1,11 +1,11 @@
 """Set up Jasper training: the YAML file's network and features, and the schedule."""
 
 from dataclasses import replace
+from typing import Any
 
 from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
 from common.nn.layers import rows_by_name
-from common.text.config import TextConfig
 from common.training.optim import Optimization, Schedule
 from common.training.settings import TrainingRequest, TrainingSetup
 from jasper.arg_parser import TrainingOptions
@@ -28,9 +28,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     return TrainingSetup(replace(options, settings=settings), audio, None, optimization, adapt=adapt)
 
 
-def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: TextConfig | None, *, base: ModelConfig | None = None
-) -> ModelConfig:
+def model_config(options: TrainingOptions, audio: AudioConfig, text: None, **_: Any) -> ModelConfig:
     """Return the architecture in the YAML file."""
     return options.settings.model
 

@@ -1,11 +1,10 @@
 """Options for training Tacotron 2, with the published recipe."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from common.options import group, option
 from common.text.options import TextOptions
-from common.training.options import RunOptions
+from common.training.options import ModelOptions, RunOptions
 from tacotron2.config import ModelConfig
 
 RECIPE = RunOptions(
@@ -15,7 +14,7 @@ FACTOR, AMP_FACTOR = 0.1, 0.3  # multiply the learning rate at each annealing st
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrainingOptions(ModelOptions):
     """Training options of Tacotron 2."""
 
     text: TextOptions = group(TextOptions)
@@ -35,8 +34,6 @@ class TrainingOptions:
     )
     guided_attention_weight: float = option(0.0, "weight of a loss for diagonal attention; 0: as published", least=0)
     disable_uniform_initialize_bn_weight: bool = option(False, "initialize batch norm weights to 1, not randomly")
-    dataset_path: Path = Path()
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Tacotron 2's decoder: one mel frame per step, from the previous frame and the text that it attends to."""
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -14,15 +12,6 @@ from tacotron2.teacher_forcing import LoopWeights, run_loop
 PRENET_DROPOUT = 0.5  # at inference too: without it the decoder repeats its last frame
 PRENET_LAYERS = 2
 MASK_CHUNK = 64  # steps whose prenet masks are drawn at once
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """The decoder's output for a batch."""
-
-    mel: Tensor  # (B, n_mels, F) before the postnet
-    gate_logits: Tensor  # (B, F); their sigmoid is the probability that a frame is the last
-    alignments: Tensor  # (B, F, L) float32, attention weights of each frame; they sum to 1 over L
 
 
 class PrenetMasks:
@@ -79,10 +68,13 @@ class Decoder(nn.Module):
         self.attention_dropout = Dropout(config.p_attention_dropout)
         self.decoder_dropout = Dropout(config.p_decoder_dropout)
 
-    def forward(self, memory: Tensor, padding: Tensor, frames: Tensor, masks: Tensor | None) -> Decoded:
-        """Teacher forcing with ``frames`` (B, n_mels, F); memory (B, L, memory_dim), padding (B, L) bool.
+    def forward(
+        self, memory: Tensor, padding: Tensor, frames: Tensor, masks: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return mels (B, n_mels, F), gate logits (B, F) and alignments (B, F, L) float32, with teacher forcing.
 
-        ``masks`` (F, layers, B or 1, prenet_dim) replace random dropout.
+        ``frames`` (B, n_mels, F), memory (B, L, memory_dim), padding (B, L) bool. ``masks`` (F, layers, B or 1,
+        prenet_dim) replace random dropout.
         """
         previous = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), zeros before the first frame
         prenet, processed = self.prenet(previous, masks), self.attention_layer.memory_layer(memory)
@@ -101,7 +93,7 @@ class Decoder(nn.Module):
             )
         states = states.transpose(0, 1)  # (B, F, decoder_rnn_dim + memory_dim)
         mel = self.linear_projection(states).transpose(1, 2)
-        return Decoded(mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1))
+        return mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1)
 
     def step_weights(self, dtype: torch.dtype) -> dict[str, Tensor]:
         """Return a step's weights by name, in one dtype; those with the same inputs are joined (see `DecoderStep`)."""

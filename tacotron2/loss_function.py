@@ -8,6 +8,7 @@ from common.config import AudioConfig
 from common.nn.alignment import diagonality
 from common.nn.layers import mask_from_lengths
 from common.training.objective import (
+    N_EXAMPLES,
     Example,
     LogStyle,
     Networks,
@@ -15,15 +16,12 @@ from common.training.objective import (
     Phase,
     Term,
     cut,
-    example_indices,
     text_mel_example,
 )
 from common.training.verdict import Aligned
 from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import TrainingOutput
-
-_FORMED = 0.7  # diagonality of attention; below it, speech is unintelligible
 
 
 class Tacotron2Objective(Objective):
@@ -45,7 +43,7 @@ class Tacotron2Objective(Objective):
         },
         format="{:>6.3f}",
     )
-    aligned = Aligned(diagonality=_FORMED)
+    aligned = Aligned(diagonality=0.7)  # below it, speech is unintelligible
 
     def __init__(self, options: TrainingOptions, audio: AudioConfig) -> None:
         self._mask_padding, weight = options.architecture.mask_padding, options.guided_attention_weight
@@ -79,7 +77,7 @@ class Tacotron2Objective(Objective):
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = networks["tacotron2"](batch)
         examples = []
-        for index in example_indices(batch):
+        for index, _ in enumerate(batch.names[:N_EXAMPLES]):
             end = cut(out.gate_logits, index, int(batch.mel_lengths[index])).sigmoid()
             curves = {"gate": {"probability of the end": end}}
             examples.append(text_mel_example(batch, index, out.mel_postnet, out.alignments, curves=curves))

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -40,8 +41,8 @@ class TrainingOutput:
 
     mel: Tensor  # (B, n_mels, F) before the postnet
     mel_postnet: Tensor  # (B, n_mels, F) with the postnet's residual
-    gate_logits: Tensor  # (B, F)
-    alignments: Tensor  # (B, F, L) float32
+    gate_logits: Tensor  # (B, F); their sigmoid is the probability that a frame is the last
+    alignments: Tensor  # (B, F, L) float32, attention weights of each frame; they sum to 1 over L
 
 
 def run_steps(step: Callable[..., tuple[Tensor, ...]], frame: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
@@ -75,10 +76,7 @@ class Inference(TextToMel):
     def infer(
         self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None, *, draw_masks: DrawMasks | None = None
     ) -> MelOutput:
-        """Speak tokens (B, L) with ``lengths`` (B,), each as if alone; ``MelOutput.finished`` is False if it was cut.
-
-        ``draw_masks`` replaces the prenet's seeded dropout.
-        """
+        """Like `TextToMel.infer`; ``draw_masks`` replaces the prenet's seeded dropout."""
         controls = controls or Controls()
         if draw_masks is None:
             draw_masks = partial(PrenetMasks(self.config.prenet_dim, seed=controls.seed).draw, tokens.device)
@@ -171,14 +169,13 @@ class Tacotron2(Inference, nn.Module):
         if prenet_masks is None and not self.training:
             prenet_masks = PrenetMasks(self.config.prenet_dim, seed=_EVALUATION_SEED).first(mels.size(2), mels.device)
         memory, padding = self.encode(batch.tokens, batch.token_lengths)
-        decoded = self.decoder(memory, padding, mels, prenet_masks)
+        mel, gate_logits, alignments = self.decoder(memory, padding, mels, prenet_masks)
         mask = mask_from_lengths(batch.mel_lengths, mels.size(2))
-        mel, gate_logits = decoded.mel, decoded.gate_logits
         mel_postnet = self.postnet(mel, batch.mel_lengths)
         if self.config.mask_padding:
             mel, mel_postnet = mel * mask.unsqueeze(1), mel_postnet * mask.unsqueeze(1)
             gate_logits = gate_logits.masked_fill(~mask, PADDED_GATE_LOGIT)
-        return TrainingOutput(mel, mel_postnet, gate_logits, decoded.alignments)
+        return TrainingOutput(mel, mel_postnet, gate_logits, alignments)
 
     def teacher_forced(self, batch: Tacotron2Batch) -> MelOutput:
         """Return mels (B, n_mels, F) that match ``batch.mels`` frame by frame, with alignments and durations."""
@@ -214,9 +211,7 @@ class Tacotron2(Inference, nn.Module):
         return self.teacher_forced(join_batches(batches).to(mels[0].device))
 
 
-def build_networks(
-    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
-) -> dict[str, nn.Module]:
+def build_networks(config: ModelConfig, audio: AudioConfig, text: TextConfig | None, **_: Any) -> dict[str, nn.Module]:
     """Build a Tacotron 2 with random weights; with ``text=None``, don't check the number of symbols."""
     check_model(config, audio, text)
     return {"tacotron2": Tacotron2(config)}

@@ -14,13 +14,12 @@ from common.text.cleaners import TACOTRON2
 from common.text.config import TextConfig
 from tacotron2.config import ModelConfig
 
+State = dict[str, Tensor]
 _N_SYMBOLS = 148  # in the original's only symbol set
 _KEY = "decoder.attention_rnn.weight_ih"  # no other model has this key
 
 
-def read_published(
-    state: dict[str, Tensor], payload: dict[str, Any], *, path: Path, training: bool
-) -> Checkpoint | None:
+def read_published(state: State, payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
     """Read the layout of the original's train.py: config, state_dict, optimizer, scaler, epoch; None for others.
 
     A file with only weights, even in float16, has the published architecture.

@@ -24,9 +24,9 @@ _SYMBOLS = "embedding.weight"
 
 def find_defaults(given: Mapping[str, Any], initial: tuple[Path, Checkpoint] | None) -> Mapping[str, Any]:
     """Return the initial checkpoint's architecture and text front end as default options."""
-    checkpoint = initial and initial[1]
-    if checkpoint is None or checkpoint.model != "Tacotron2":  # other models are refused when the weights are loaded
+    if initial is None:
         return {}
+    _, checkpoint = initial
     text = {} if checkpoint.text is None else options_of_text(checkpoint.text)
     return {name: value for name, value in vars(checkpoint.config).items() if name != "n_mel_channels"} | text
 
@@ -56,10 +56,8 @@ def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: fl
     return rate
 
 
-def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
-) -> ModelConfig:
-    """Return the architecture for these mels and symbols; ``base`` isn't needed, because every option has a value."""
+def model_config(options: TrainingOptions, audio: AudioConfig, text: TextConfig, **_: Any) -> ModelConfig:
+    """Return the options' architecture for these mels and symbols."""
     return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
 
 

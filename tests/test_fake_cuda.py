@@ -31,6 +31,7 @@ from common.data.batch import Batch
 from common.nn import discriminators
 from common.precision import Precision
 from common.training.objective import Networks, Objective
+from fastpitch.arg_parser import TrainingOptions
 from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
@@ -66,7 +67,7 @@ def _fastpitch_case(name: str, **options: Any) -> Case:
             batch = replace(batch, durations=torch.ones(2, 5, dtype=torch.int64), pitch=torch.ones(2, 5))
         if config.n_speakers > 1:
             batch = replace(batch, speakers=torch.tensor([0, 1]))
-        objective = FastPitchObjective(energy=config.energy_conditioning, alignment=aligns)
+        objective = FastPitchObjective(TrainingOptions(architecture=config), AudioConfig())
         return {"fastpitch": FastPitch(config)}, objective, batch
 
     return Case(name, make, exact=frozenset(["fastpitch/aligner.py:squared_distances"] * aligns))

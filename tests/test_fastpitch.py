@@ -23,6 +23,7 @@ from common.training.engine import Engine
 from common.training.optim import Optimization
 from common.training.options import RunOptions
 from fastpitch.aligner import binarization_sum, forward_sum_losses
+from fastpitch.arg_parser import TrainingOptions
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.loss_function import FastPitchObjective
@@ -286,7 +287,7 @@ def test_training_goes_on_from_a_published_checkpoint(goldens: Path, name: str):
     kind = "lamb" if "trust_ratio" in layout["optimizer"].get("state_entry_0", {}) else "adam"
     engine = Engine(
         networks,
-        FastPitchObjective(energy=config.energy_conditioning, alignment=config.learned_alignment),
+        FastPitchObjective(TrainingOptions(architecture=config), checkpoint.audio),
         Optimization(lambda iteration, *_: 1e-3),
         RunOptions(optimizer=kind, learning_rate=1e-3),
         ranks=Ranks(),

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -24,7 +23,7 @@ from fastpitch.arg_parser import InferenceOptions, TrainingOptions
 from fastpitch.config import ModelConfig
 from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.data_function import FastPitchDataset, read_list, with_labels
-from fastpitch.fine_tuning import compute_statistics, set_up_networks
+from fastpitch.fine_tuning import set_up_networks
 from fastpitch.model import FastPitch
 from fastpitch.prosody import PitchTransform
 
@@ -155,10 +154,11 @@ def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training
     small = ModelConfig(n_mel_channels=4, symbols_embedding_dim=8, in_fft_output_size=8, out_fft_output_size=8)
     voice, untouched = FastPitch(small), FastPitch(small)
     before = untouched.proj.bias.clone()
-    options = SimpleNamespace(mean_mel_bias=True, architecture=small, initial_voice=None)
-    sets = {"training_set": data, "validation_set": data, "gather": None}
-    compute_statistics({"fastpitch": voice}, options, **sets, new=True)
-    compute_statistics({"fastpitch": untouched}, options, **sets, new=False)
+    write_json(corpus / "pitch.json", {"mean": 150.5, "std": 40.25})
+    options = TrainingOptions(mean_mel_bias=True, architecture=small, pitch_mean_std_file=corpus / "pitch.json")
+    given = {"text": None, "training_set": data, "validation_set": data, "gather": None}
+    set_up_networks({"fastpitch": voice}, options, **given, new=True)
+    set_up_networks({"fastpitch": untouched}, options, **given, new=False)
     frames = torch.cat([data[index].mels[0] for index in range(3)], dim=1)
     torch.testing.assert_close(voice.proj.bias.detach(), frames.mean(1))
     assert torch.equal(untouched.proj.bias, before)
@@ -190,7 +190,7 @@ def test_pitch_statistics_travel_with_the_model(tmp_path: Path):
 
     def initialize(*argv: str) -> tuple[float, float]:
         setup = set_up(*words(tmp_path, *argv))
-        given = {"text": setup.text, "training_set": None, "initial": None, "new": True}
+        given = {"text": setup.text, "training_set": None, "validation_set": None, "gather": None}
         assert set_up_networks({"fastpitch": network}, setup.options, **given) == []
         return network.pitch_mean.item(), network.pitch_std.item()
 

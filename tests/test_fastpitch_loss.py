@@ -11,9 +11,11 @@ from test_fastpitch import WITHOUT_DROPOUT, part, published, recordings, run_for
 from torch import Tensor
 from toy import split, toy_engine
 
+from common.config import AudioConfig
 from common.data.batch import join_batches
 from common.nn.layers import mask_from_lengths
-from fastpitch.arg_parser import LossScales
+from fastpitch.arg_parser import LossScales, TrainingOptions
+from fastpitch.config import ModelConfig
 from fastpitch.discriminator import WINDOW, MelDiscriminator, cut_windows
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
 from fastpitch.model import FastPitchBatch, FastPitchOutput
@@ -74,7 +76,7 @@ def golden_output(tensors: dict[str, Tensor], batch: FastPitchBatch) -> FastPitc
 
 
 def our_losses(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, float]:
-    counts = FastPitchObjective().counts(PHASE, batch)
+    counts = objective().counts(PHASE, batch)
     return {name: (total / counts[name]).item() for name, total in sums_of_errors(out, batch).items()}
 
 
@@ -92,7 +94,7 @@ def test_losses_are_the_published_ones_but_for_the_mask(goldens: Path, name: str
         assert our_losses(out, batch) == pytest.approx(slow_losses(out, batch, valid), rel=1e-6)
         for golden in case["losses"].values():
             scales = {"dur_predictor_loss_scale": 1.0, "pitch_predictor_loss_scale": 1.0} | golden["scales"]
-            total = FastPitchObjective(LossScales(**scales)).total(original, epoch=1)
+            total = objective(LossScales(**scales)).total(original, epoch=1)
             assert golden["float64"]["loss"] == pytest.approx(total, rel=1e-6)
             factor = golden["float64"]["meta"]["loss"] / golden["float64"]["loss"]  # batch size where sums are logged
             for term, value in golden["float64"]["meta"].items():
@@ -101,8 +103,9 @@ def test_losses_are_the_published_ones_but_for_the_mask(goldens: Path, name: str
     assert checked
 
 
-def objective(**changes) -> FastPitchObjective:
-    return FastPitchObjective(AT_ONCE, **{"energy": True, "alignment": True} | changes)
+def objective(scales: LossScales = AT_ONCE, *, energy: bool = True, **others: bool) -> FastPitchObjective:
+    model = ModelConfig(energy_conditioning=energy, learned_alignment=True, **others)
+    return FastPitchObjective(TrainingOptions(losses=scales, architecture=model), AudioConfig())
 
 
 def original_mel_loss(out: FastPitchOutput, batch: FastPitchBatch) -> float:
@@ -133,7 +136,7 @@ def test_losses_of_1_1_are_the_published_ones_but_for_the_mask(goldens: Path, na
     for golden in case["losses"].values():
         scales = {"dur_predictor_loss_scale": 1.0, "pitch_predictor_loss_scale": 1.0, "attn_loss_scale": 1.0}
         scales |= {"energy_predictor_loss_scale": 0.1} | golden["scales"]
-        total = FastPitchObjective(LossScales(**scales), energy=has_energy, alignment=True).total(values, epoch=1)
+        total = objective(LossScales(**scales), energy=has_energy).total(values, epoch=1)
         assert total == pytest.approx(golden["float64"]["loss"], rel=1e-6)
         factor = golden["float64"]["meta"]["loss"] / golden["float64"]["loss"]  # batch size where sums are logged
         for term, value in golden["float64"]["meta"].items():

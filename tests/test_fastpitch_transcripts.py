@@ -23,7 +23,7 @@ from common.text.config import TextConfig
 from common.torch_file import save_tensor
 from fastpitch.arg_parser import TrainingOptions
 from fastpitch.data_function import FastPitchDataset, build_dataset
-from fastpitch.fine_tuning import compute_statistics
+from fastpitch.fine_tuning import set_up_networks
 from fastpitch.model import FastPitch
 
 RATE = 22050
@@ -60,7 +60,7 @@ def measured(
     data = build_dataset(options, folder / filelist, audio=AudioConfig(), text=text, training=False)
     voice = FastPitch(config)
     sets = {"training_set": data, "validation_set": data}
-    compute_statistics({"fastpitch": voice}, options, **sets, gather=Ranks().gather_over)
+    set_up_networks({"fastpitch": voice}, options, text=text, **sets, gather=Ranks().gather_over)
     return data, voice
 
 

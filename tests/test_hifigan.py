@@ -638,7 +638,7 @@ def settings(*argv: str) -> TrainingSetup:
 
 def config(*argv: str) -> ModelConfig:
     setup = settings(*argv)
-    return training_setup.model_config(setup.options, setup.audio)
+    return training_setup.model_config(setup.options, setup.audio, None, base=None)
 
 
 def objective(*argv: str) -> Objective:
@@ -667,7 +667,7 @@ def test_the_authors_configuration_describes_their_model_and_recipe(goldens: Pat
     path = goldens / "hifigan" / "checkpoints" / "jik876_full_shapes" / "config.json"
     args, found = parse("--hifigan-config", str(path)), settings("--hifigan-config", str(path))
     values = read_golden(path)
-    assert training_setup.model_config(found.options, found.audio) in PRESETS.values()
+    assert training_setup.model_config(found.options, found.audio, None, base=None) in PRESETS.values()
     given = [values[name] for name in ("batch_size", "segment_size", "seed", "fmax_for_loss")]
     assert [args.batch_size, args.segment_size, args.seed, args.mel_fmax_loss] == given
     assert found.optimization.betas == (values["adam_b1"], values["adam_b2"])

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from fastpitch.transformer import (
     MultiHeadAttn,
     PositionalEmbedding,
     PositionwiseConvFF,
-    TransformerConfig,
     TransformerLayer,
 )
 from tacotron2.loss_function import distance_from_diagonal
@@ -33,27 +31,28 @@ def _column(mask: Tensor) -> Tensor:
     return mask.bool().view(mask.size(0), -1, 1)
 
 
-def _config(kwargs: dict) -> TransformerConfig:
+OURS = {"n_layer": "in_fft_n_layers", "n_head": "in_fft_n_heads", "d_head": "in_fft_d_head"}
+OURS |= {"d_inner": "in_fft_conv1d_filter_size", "kernel_size": "in_fft_conv1d_kernel_size"}
+OURS |= {name: f"p_in_fft_{name}" for name in ("dropout", "dropatt", "dropemb")}
+WIDTHS = ("symbols_embedding_dim", "in_fft_output_size", "out_fft_output_size")
+
+
+def _config(kwargs: dict) -> ModelConfig:
     """The published names as ours, of those that a layer has."""
-    ours = {"n_layer": "n_layers", "n_head": "n_heads", "d_model": "n_channels", "d_inner": "filter_size"}
-    renamed = {ours.get(name, name): value for name, value in kwargs.items()}
-    absent = dict.fromkeys(("n_layers", "n_heads", "d_head", "filter_size", "kernel_size", "dropatt", "dropemb"), 1)
-    names = [field.name for field in fields(TransformerConfig)]
-    return TransformerConfig(
-        **{name: value for name, value in (absent | renamed).items() if name in names}, mask_convolutions=False
-    )
+    given = {OURS[name]: value for name, value in kwargs.items() if name in OURS}
+    return ModelConfig(**given, **dict.fromkeys(WIDTHS, kwargs["d_model"]), mask_convolutions=False)
 
 
 def _attention(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
-    return MultiHeadAttn(_config(kwargs)), (given["inp"], _column(given["mask"]))
+    return MultiHeadAttn(_config(kwargs), "in"), (given["inp"], _column(given["mask"]))
 
 
 def _feed_forward(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
-    return PositionwiseConvFF(_config(kwargs)), (given["inp"], None)
+    return PositionwiseConvFF(_config(kwargs), "in"), (given["inp"], None)
 
 
 def _block(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
-    return TransformerLayer(_config(kwargs)), (given["inp"], _column(given["mask"]))
+    return TransformerLayer(_config(kwargs), "in"), (given["inp"], _column(given["mask"]))
 
 
 def _transformer(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
@@ -63,7 +62,7 @@ def _transformer(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
         lengths = (given["dec_inp"] != kwargs["padding_idx"]).sum(1)
     else:
         lengths = given["seq_lens"]
-    layer = FFTransformer(_config(kwargs), embedding)
+    layer = FFTransformer(_config(kwargs), "in", embedding)
     mask = mask_from_lengths(lengths, given["dec_inp"].size(1)).unsqueeze(2)
     return layer, (given["dec_inp"], mask, given.get("conditioning"))
 
@@ -77,7 +76,7 @@ def _conv_relu_norm(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
 
 def _predictor(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
     config = ModelConfig(
-        **dict.fromkeys(("symbols_embedding_dim", "in_fft_output_size", "out_fft_output_size"), kwargs["input_size"]),
+        **dict.fromkeys(WIDTHS, kwargs["input_size"]),
         dur_predictor_filter_size=kwargs["filter_size"],
         dur_predictor_kernel_size=kwargs["kernel_size"],
         p_dur_predictor_dropout=kwargs["dropout"],

@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from toy import ToyObjective
 
 from common import plots
+from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
 from common.errors import InputError
 from common.logger import Logger, read_log
@@ -82,8 +83,8 @@ AUDIO = AudioConfig(8000, hop_length=200, mel_fmax=None)
 
 
 def reporter(folder: Path, *, is_main: bool = True) -> Reporter:
-    logger = Logger(None, enabled=False)
-    return Reporter(logger, folder, ToyObjective(), AUDIO, TextConfig(), is_main=is_main)
+    template = Checkpoint("FastPitch", None, AUDIO, TextConfig(), networks={})
+    return Reporter(Logger(None, enabled=False), folder, ToyObjective(), template, is_main=is_main)
 
 
 def read(folder: Path) -> EventAccumulator:

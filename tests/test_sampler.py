@@ -23,7 +23,7 @@ from common.distributed import Ranks
 from common.errors import InputError
 from common.text.config import TextConfig
 from common.torch_file import load_tensor, read_plain_tensor
-from common.training.position import Position, resumed_position
+from common.training.trainer import Position, resumed_position
 from fastpitch.arg_parser import TrainingOptions
 from fastpitch.data_function import FastPitchDataset, read_list
 

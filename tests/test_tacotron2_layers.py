@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from common.nn.layers import mask_from_lengths
 from common.synthesis.cuda_graphs import GraphRecorder
 from common.synthesis.utterances import Controls
-from tacotron2.decoder import Decoded, Decoder, DecoderStep
+from tacotron2.decoder import Decoder, DecoderStep
 from tacotron2.layers import normalize_masked
 from tacotron2.model import Tacotron2, run_steps
 
@@ -72,7 +72,7 @@ SIZES = {"n_batch": 3, "n_tokens": 7, "n_frames": 11}
 LENGTHS = torch.tensor([7, 4, 1])
 
 
-def plain_decode(decoder: Decoder, memory: Tensor, padding: Tensor, frames: Tensor) -> Decoded:
+def plain_decode(decoder: Decoder, memory: Tensor, padding: Tensor, frames: Tensor) -> tuple[Tensor, ...]:
     """The decoder as the paper writes it, one module after the other."""
     layer = decoder.attention_layer
     prenet = decoder.prenet(F.pad(frames, (1, -1)).permute(2, 0, 1), None)
@@ -95,7 +95,7 @@ def plain_decode(decoder: Decoder, memory: Tensor, padding: Tensor, frames: Tens
         alignments.append(weights)
     states = torch.stack(states, 1)
     mel = decoder.linear_projection(states).transpose(1, 2)
-    return Decoded(mel, decoder.gate_layer(states).squeeze(2), torch.stack(alignments, 1))
+    return mel, decoder.gate_layer(states).squeeze(2), torch.stack(alignments, 1)
 
 
 def inputs(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -115,18 +115,18 @@ def gradients(decode, decoder: Decoder, used: tuple[str, ...]) -> dict[str, Tens
     memory, padding, frames = inputs()
     memory.requires_grad_()
     decoder.zero_grad()
-    out = decode(memory, padding, frames)
+    out = dict(zip(("mel", "gate_logits", "alignments"), decode(memory, padding, frames)))
     generator = torch.Generator().manual_seed(2)
     loss = 0.0
     for name in used:
-        value = getattr(out, name)
+        value = out[name]
         loss = loss + (value * torch.randn(value.shape, generator=generator, dtype=torch.float64)).sum()
     loss.backward()
     grads = {
         name: torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
         for name, parameter in decoder.named_parameters()
     }
-    return {name: getattr(out, name).double() for name in used} | grads | {"memory": memory.grad}
+    return {name: out[name].double() for name in used} | grads | {"memory": memory.grad}
 
 
 @pytest.mark.parametrize("used", [("mel", "gate_logits", "alignments"), ("mel", "gate_logits"), ("alignments",)])
@@ -151,7 +151,7 @@ def test_dropout_of_the_lstms_is_part_of_the_recurrence():
         torch.manual_seed(5)
         with torch.no_grad():
             decoder.attention_rnn.bias_ih.copy_(bias)
-        return decoder(memory, padding, frames, None).mel.square().sum()
+        return decoder(memory, padding, frames, None)[0].square().sum()
 
     bias = decoder.attention_rnn.bias_ih.detach().clone()
     decoder.zero_grad()
@@ -160,8 +160,8 @@ def test_dropout_of_the_lstms_is_part_of_the_recurrence():
     slope = (decoder.attention_rnn.bias_ih.grad * direction).sum()
     numeric = (loss(bias + 1e-2 * direction) - loss(bias - 1e-2 * direction)) / 2e-2
     torch.testing.assert_close(slope, numeric, rtol=0.02, atol=0)
-    zeros = decoder.eval()(memory, padding, frames, None).mel
-    assert not torch.allclose(zeros, decoder.train()(memory, padding, frames, None).mel, atol=1e-3)
+    zeros = decoder.eval()(memory, padding, frames, None)[0]
+    assert not torch.allclose(zeros, decoder.train()(memory, padding, frames, None)[0], atol=1e-3)
 
 
 class Recorder(GraphRecorder):

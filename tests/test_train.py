@@ -149,18 +149,14 @@ def test_a_training_of_one_phase_hears_nothing_of_discriminators(
     assert len(said) == 1 and "since epoch 1" in said[0] and "discriminators" not in said[0]
 
 
-def test_a_run_resumed_within_an_epoch_keeps_its_order_on_a_device_with_another_default(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_resumed_within_an_epoch_keeps_its_order_on_a_device_with_another_default(corpus: Path, tmp_path: Path):
     def die() -> None:
         raise KilledError
 
     words = "-bs 2 --epochs 1 --steps-per-checkpoint 2 --ema-decay 0.9".split()
-    with monkeypatch.context() as patched:
-        patched.setattr("common.training.start.sorted_updates", lambda *_, **__: 3)
-        run_train(corpus, tmp_path / "whole", *words)
-        with at_iteration(5, die), pytest.raises(KilledError):
-            run_train(corpus, tmp_path / "parts", *words)
+    run_train(corpus, tmp_path / "whole", *words, "--sorted-updates", "3")
+    with at_iteration(5, die), pytest.raises(KilledError):
+        run_train(corpus, tmp_path / "parts", *words, "--sorted-updates", "3")
     run_train(corpus, tmp_path / "parts", *words, "--resume")
     whole, parts = (tmp_path / run / "FastPitch_checkpoint_1.pt" for run in ("whole", "parts"))
     assert load_checkpoint(parts).training["sorted_updates"] == 3

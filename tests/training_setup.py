@@ -17,18 +17,18 @@ from common.training.start import read_command
 
 def set_up(*argv: str) -> TrainingSetup:
     """What the package of the command line's model makes of it."""
-    command = read_command(parse_command_line(argv))
-    return command.spec.training_setup.set_up(command.options, command.request)
+    options, request = read_command(*parse_command_line(argv))
+    return request.spec.training_setup.set_up(options, request)
 
 
 def values(*argv: str) -> dict:
     """The values of all options, with those that files say of options that are left out."""
-    return read_command(parse_command_line(argv)).values
+    return read_command(*parse_command_line(argv))[1].values
 
 
 def parsed(argv: Sequence[str]) -> Namespace:
     """The values of all options as they stand on the command line; no file is opened."""
-    return parse_command_line(argv).args
+    return parse_command_line(argv)[0]
 
 
 @cache

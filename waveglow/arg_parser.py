@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from common.options import group, option
-from common.training.options import RunOptions
+from common.training.options import ModelOptions, RunOptions
 from waveglow.config import SIGMA_INFER, ModelConfig
 
 # As in NVIDIA's README.md and platform files for float32; for AMP, they use batches of 10 and clip gradients to 65504.
@@ -22,7 +22,7 @@ RECIPE = RunOptions(
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrainingOptions(ModelOptions):
     """Training options of WaveGlow."""
 
     # Every published script trains with 8000; the original's default is 4000.
@@ -32,8 +32,6 @@ class TrainingOptions:
     architecture: Mapping[str, Any] = group(
         ModelConfig, "architecture of WaveGlow (default: the value shown, or the resumed checkpoint's)", by_name=True
     )
-    dataset_path: Path = Path()
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ class WaveGlowDataset(RecordingDataset):
         return replace(self.draw(index, epoch=0), n_samples=(len(recording),), recordings=recording[None])
 
     def draw(self, index: int, *, epoch: int) -> WaveGlowBatch:
-        """Return a segment from a random position."""
         size = self.options.segment_length
         start = self.random_start(index, last=self.lengths[index] - size, epoch=epoch)
         segment = self.load(index, start=start, n_samples=size)

@@ -81,5 +81,4 @@ class ExportedNetwork(ExportedVocoder):
     infer, settings = WaveGlow.infer, WaveGlow.settings  # `infer` draws noise for `inverse`
 
     def inverse(self, mel: Tensor, z: Tensor, lengths: Tensor | None) -> Tensor:
-        """Invert the flows, like `WaveGlow.inverse`."""
         return self.run(mel, lengths, noise=z)

@@ -8,7 +8,7 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.errors import InputError
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, example_indices, sound_example
+from common.training.objective import N_EXAMPLES, Example, LogStyle, Networks, Objective, Phase, sound_example
 from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
@@ -46,10 +46,10 @@ class WaveGlowObjective(Objective):
         assert batch.recordings is not None, "validation batches have them"
         extractor = self._mel.to(batch.audio.device)
         examples = []
-        for index in example_indices(batch):
+        for index, name in enumerate(batch.names[:N_EXAMPLES]):
             recorded = batch.recordings[index : index + 1, : batch.n_samples[index]]
             generated = networks["waveglow"].infer(extractor(recorded))
-            examples.append(sound_example(batch.names[index], extractor, recorded, generated))
+            examples.append(sound_example(name, extractor, recorded, generated))
         return examples
 
 

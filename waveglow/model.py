@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -88,8 +88,8 @@ class Invertible1x1Conv(nn.Module):
         rotation, _ = torch.linalg.qr(torch.randn(n_channels, n_channels))
         rotation[:, 0] *= torch.where(torch.linalg.det(rotation) < 0, -1.0, 1.0)
         self.conv.weight.data = rotation.contiguous()[:, :, None]
-        self._inverse: Tensor | None
-        self.register_buffer("_inverse", None, persistent=False)  # (C, C); None until `prepare_for_inference`
+        self.kept_inverse: Tensor | None
+        self.register_buffer("kept_inverse", None, persistent=False)  # (C, C); set by `WaveGlow.prepare_for_inference`
 
     @property
     def matrix(self) -> Tensor:
@@ -98,15 +98,11 @@ class Invertible1x1Conv(nn.Module):
 
     def forward(self, z: Tensor, *, inverse: bool = False) -> Tensor:
         """z (B, C, G) -> (B, C, G), or the inverse."""
-        matrix = self.matrix if not inverse else self.inverted() if self._inverse is None else self._inverse
+        matrix = self.matrix if not inverse else self.inverted() if self.kept_inverse is None else self.kept_inverse
         # On a GPU, float32 may mean TF32, whose rounding errors would be audible in the inverse's samples.
         dtype = torch.float64 if inverse and z.is_cuda else torch.float32
         with torch.autocast(z.device.type, enabled=False):
             return torch.matmul(matrix.to(dtype), z.to(dtype)).float()
-
-    def prepare_for_inference(self) -> None:
-        """Compute the inverse once, for the current weights."""
-        self._inverse = self.inverted()
 
     def inverted(self) -> Tensor:
         """Return the inverse of `matrix`, computed in float64 and rounded once."""
@@ -162,10 +158,7 @@ class WaveGlow(MelToWave, nn.Module):
     def infer(
         self, mel: Tensor, lengths: Tensor | None = None, *, sigma: float = SIGMA_INFER, seed: int = 1234
     ) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
-
-        The noise, of standard deviation ``sigma``, depends only on ``seed`` and the position in the utterance.
-        """
+        """Like `MelToWave.infer`; noise of standard deviation ``sigma`` depends on ``seed`` and position only."""
         per_frame = self.hop_length // self.config.n_group  # positions
         noise = self._noise(seed, mel.size(2) * per_frame, device=mel.device)
         return self.inverse(mel, (sigma * noise).expand(len(mel), -1, -1), lengths)
@@ -197,12 +190,11 @@ class WaveGlow(MelToWave, nn.Module):
         return VocoderSettings({"sigma": options.sigma_infer, "seed": seed}, silent={"sigma": 0.0})
 
     def prepare_for_inference(self) -> None:
-        """Fold weight norm and invert the 1x1 convolutions; the network can't be trained afterwards."""
         self.eval()
         fold_weight_norm(self)
         for conv in self.convinv:
             assert isinstance(conv, Invertible1x1Conv)
-            conv.prepare_for_inference()
+            conv.kept_inverse = conv.inverted()
 
 
 def grouped(spectrum: Tensor, n_group: int, n_samples: int) -> Tensor:
@@ -210,9 +202,7 @@ def grouped(spectrum: Tensor, n_group: int, n_samples: int) -> Tensor:
     return spectrum[:, :, :n_samples].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
 
 
-def build_networks(
-    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
-) -> dict[str, nn.Module]:
+def build_networks(config: ModelConfig, audio: AudioConfig, text: TextConfig | None, **_: Any) -> dict[str, nn.Module]:
     """Build a network with random weights; raises OptionError if the group size doesn't divide the hop length."""
     if audio.hop_length % config.n_group:
         raise OptionError(f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length}")

@@ -22,8 +22,6 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     return TrainingSetup(options, audio, text=None, optimization=optimization, same_shapes=True)
 
 
-def model_config(
-    options: TrainingOptions, audio: AudioConfig, text: None = None, *, base: ModelConfig | None = None
-) -> ModelConfig:
+def model_config(options: TrainingOptions, audio: AudioConfig, text: None, *, base: ModelConfig | None) -> ModelConfig:
     """Return the default architecture, or the resumed checkpoint's ``base``, changed by the options."""
     return replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)

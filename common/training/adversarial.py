@@ -8,8 +8,6 @@ from torch import Tensor
 
 from common.training.objective import Networks, Objective, Phase
 
-FEATURE_WEIGHT = 2.0
-
 
 class AdversarialObjective(Objective):
     """A network's own losses plus the adversarial losses of HiFi-GAN (arXiv:2010.05646, section 2.4).
@@ -18,26 +16,16 @@ class AdversarialObjective(Objective):
     ``discriminator``; the network minimizes ``adversarial_loss`` and ``feature_loss``.
     """
 
-    def __init__(
-        self,
-        network: str,
-        own_weights: dict[str, float],
-        adversarial_weights: dict[str, float],
-        *,
-        discriminators: tuple[str, ...] = ("mpd", "msd"),
-        feature_scale: float = FEATURE_WEIGHT,
-        concat_fwd: bool = False,
-    ) -> None:
-        """Set the weights of the network's own and adversarial terms; without the latter, train no discriminators.
+    discriminators: tuple[str, ...] = ("mpd", "msd")
+    feature_scale = 2.0  # multiplies ``feature_loss``
+    concat_fwd = False  # whether discriminators score recorded and generated audio in one pass, with the same result
 
-        ``feature_scale`` multiplies ``feature_loss``. With ``concat_fwd``, discriminators score recorded and generated
-        audio in one forward pass; the result is the same.
-        """
+    def __init__(self, network: str, own_weights: dict[str, float], adversarial_weights: dict[str, float]) -> None:
+        """Set the weights of the network's own and adversarial terms; without the latter, train no discriminators."""
         own = Phase(network, trains=(network,))
-        first = Phase("discriminator", trains=discriminators, keeps=(network,))
+        first = Phase("discriminator", trains=self.discriminators, keeps=(network,))
         self.phases = (first, own) if adversarial_weights else (own,)
-        self._own_weights, self._adversarial, self._discriminators = own_weights, adversarial_weights, discriminators
-        self._feature_scale, self._concat_fwd = feature_scale, concat_fwd
+        self._own_weights, self._adversarial = own_weights, adversarial_weights
         # The last micro-batch of the discriminators' phase and its output. The network's weights don't change before
         # the next phase, which therefore skips this forward pass.
         self._kept: tuple[Any, Any] | None = None
@@ -63,7 +51,7 @@ class AdversarialObjective(Objective):
         return recorded.unsqueeze(1), made[: len(batch.names)].unsqueeze(1)
 
     def begin_step(self, networks: Networks) -> None:
-        if self._adversarial and "msd" in self._discriminators:
+        if self._adversarial and "msd" in self.discriminators:
             networks["msd"].advance_spectral_norm()
         self._kept = None
 
@@ -89,8 +77,8 @@ class AdversarialObjective(Objective):
 
     def _discriminator_loss(self, networks: Networks, real: Tensor, generated: Tensor) -> Tensor:
         losses, generated = [], generated.detach()
-        for name in self._discriminators:
-            if self._concat_fwd:
+        for name in self.discriminators:
+            if self.concat_fwd:
                 scores = [score.tensor_split(2) for score in networks[name](torch.cat([real, generated])).scores]
             else:
                 scores = list(zip(networks[name](real).scores, networks[name](generated).scores))
@@ -98,9 +86,8 @@ class AdversarialObjective(Objective):
         return torch.stack(losses).sum()
 
     def _adversarial_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:
-        """Return the network's adversarial losses."""
         adversarial, feature = [], []
-        for name in self._discriminators:
+        for name in self.discriminators:
             with torch.no_grad():  # the recordings' features are the target
                 target = networks[name](real)
             output = networks[name](generated)
@@ -108,7 +95,7 @@ class AdversarialObjective(Objective):
             feature += [feature_loss(*pair) for pair in zip(target.features, output.features)]
         return {
             "adversarial_loss": torch.stack(adversarial).sum(),
-            "feature_loss": self._feature_scale * torch.stack(feature).sum(),
+            "feature_loss": self.feature_scale * torch.stack(feature).sum(),
         }
 
 

@@ -22,6 +22,7 @@ from common.training.objective import Networks, Objective, Phase
 from common.training.optim import OPTIMIZERS, ExponentialMovingAverage, Optimization, load_state_by_name, state_by_name
 from common.training.options import RunOptions
 
+Counts = dict[str, dict[str, Tensor]]  # of elements, by phase and term
 MAX_SKIPPED_IN_A_ROW = 10  # updates; training fails after this many
 
 # PyTorch 2.13 renames it to `forward_sync_buffers`, which 2.11 doesn't have.
@@ -141,21 +142,20 @@ class Engine:
         rate = self._schedule(self.iteration, epoch, steps_per_epoch)
         self.objective.begin_step(self.networks)
         counts, (n_frames, stops, saves) = self._sum_counts(micro_batches, float(stop), float(save))
-        terms, norms, skipped = dict[str, float](), dict[str, float](), list[str]()
+        terms, norms = dict[str, float](), dict[str, float]()
+        skipped: tuple[str, ...] = ()
         order = list(micro_batches)
         for phase in self.objective.phases:
             self.optimizers[phase.name].param_groups[0]["lr"] = rate
             weights = self.objective.weights(phase.name, epoch=epoch)
             means, norms[phase.name], applied = self._run_phase(phase, order, weights, counts[phase.name])
             terms |= means
-            skipped += [] if applied else [phase.name]
+            skipped += () if applied else (phase.name,)
             if phase.keeps:
                 # The last micro-batch's graph is kept, so the next phase starts with that micro-batch.
                 order.reverse()
         names = tuple(name for batch in micro_batches for name in batch.names)
-        return StepResult(
-            self.iteration, rate, names, int(n_frames), stops > 0, saves > 0, terms, norms, skipped=tuple(skipped)
-        )
+        return StepResult(self.iteration, rate, names, int(n_frames), stops > 0, saves > 0, terms, norms, skipped)
 
     def finish(self, result: StepResult) -> None:
         """Count skipped updates; raises InputError after too many in a row."""
@@ -210,9 +210,7 @@ class Engine:
         optimizer.zero_grad(set_to_none=True)
         return terms, norm, applied
 
-    def _sum_counts(
-        self, micro_batches: Sequence[Batch], *requests: float
-    ) -> tuple[dict[str, dict[str, Tensor]], list[float]]:
+    def _sum_counts(self, micro_batches: Sequence[Batch], *requests: float) -> tuple[Counts, list[float]]:
         """Sum each phase's counts, the mel frames, and ``requests`` over micro-batches and processes."""
         own: dict[tuple[str, str], Any] = {}
         for phase, batch in itertools.product(self.objective.phases, micro_batches):
@@ -220,7 +218,7 @@ class Engine:
                 own[phase.name, name] = own.get((phase.name, name), 0) + count.double()  # exact in float64
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
         sums = self._ranks.sum(torch.stack([*own.values(), frames, *map(frames.new_tensor, requests)]))
-        counts: dict[str, dict[str, Tensor]] = {phase.name: {} for phase in self.objective.phases}
+        counts: Counts = {phase.name: {} for phase in self.objective.phases}
         for (of_phase, name), count in zip(own, sums.unbind()):
             counts[of_phase][name] = count
         return counts, sums[len(own) :].tolist()

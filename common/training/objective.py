@@ -8,11 +8,10 @@ from torch import Tensor
 
 from common.audio.mel import MelExtractor
 from common.config import AudioConfig
-from common.data.batch import Batch
 from common.training.verdict import Aligned
 
 Networks = dict[str, Any]  # modules by name, as the model's package builds them
-_N_EXAMPLES = 2
+N_EXAMPLES = 2  # utterances of a validation batch
 
 
 @dataclass(frozen=True)
@@ -110,11 +109,6 @@ class Objective(ABC):
     def examples(self, networks: Networks, batch: Any) -> list[Example]:
         """Return a few utterances of a validation batch for plots and audio; none by default."""
         return []
-
-
-def example_indices(batch: Batch) -> range:
-    """Return the indices of a validation batch's utterances to show as examples."""
-    return range(min(_N_EXAMPLES, len(batch.names)))
 
 
 def sound_example(name: str, extractor: MelExtractor, recorded: Tensor, generated: Tensor, **more: Any) -> Example:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from common.errors import CheckpointError
 
 Schedule = Callable[[int, int, int], float]  # (iteration from 1, epoch from 1, updates per epoch) -> rate
+States = dict[str, list[Tensor]]  # by name, of each weight
 # Execution settings, which depend on the machine and aren't stored.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
 # Settings that a resumed run takes from its options, not from the checkpoint.
@@ -50,13 +51,11 @@ class _ForeachOptimizer(torch.optim.Optimizer):
                     like = weight.new_zeros(()) if name in self.SCALARS else torch.zeros_like(weight)
                     self.state[weight][name] = like
             if weights:
-                states = {name: [self.state[weight][name] for weight in weights] for name in names}
+                states: States = {name: [self.state[weight][name] for weight in weights] for name in names}
                 torch._foreach_add_(states["step"], 1.0)
                 self._update(weights, [p.grad for p in weights if p.grad is not None], states, group)
 
-    def _update(
-        self, weights: list[Tensor], gradients: list[Tensor], states: dict[str, list[Tensor]], group: dict[str, Any]
-    ) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], states: States, group: dict[str, Any]) -> None:
         """Update ``weights`` and their ``states`` in place with the settings in ``group``."""
         raise NotImplementedError
 
@@ -70,9 +69,7 @@ class Lamb(_ForeachOptimizer):
 
     DEFAULTS: ClassVar = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0.0, "clamp_value": 10.0, "debias": False}
 
-    def _update(
-        self, weights: list[Tensor], gradients: list[Tensor], states: dict[str, list[Tensor]], group: dict[str, Any]
-    ) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], states: States, group: dict[str, Any]) -> None:
         means, squares = states["exp_avg"], states["exp_avg_sq"]
         beta1, beta2 = group["betas"]
         torch._foreach_mul_(means, beta1)
@@ -114,9 +111,7 @@ class Novograd(_ForeachOptimizer):
     }
     SCALARS: ClassVar = ("step", "exp_avg_sq", "max_exp_avg_sq")
 
-    def _update(
-        self, weights: list[Tensor], gradients: list[Tensor], states: dict[str, list[Tensor]], group: dict[str, Any]
-    ) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], states: States, group: dict[str, Any]) -> None:
         means, squares, (beta1, beta2) = states["exp_avg"], states["exp_avg_sq"], group["betas"]
         own, before = torch.stack(torch._foreach_norm(gradients)).square(), torch.stack(squares)
         norms = torch.where(before == 0, own, beta2 * before + (1 - beta2) * own)

@@ -63,9 +63,7 @@ class RunOptions:
         least=1,
         metavar="N",
     )
-    checkpoint_path: Path | None = _saving(
-        None, "checkpoint to resume from", variable="CHECKPOINT", published=("--ckpt",)
-    )
+    checkpoint_path: Path | None = _saving(None, "checkpoint to resume", variable="CHECKPOINT", published=("--ckpt",))
     epochs_this_job: int = _saving(
         0, "stop after this many epochs, to continue with --resume; 0: no limit", least=0, variable="EPOCHS_THIS_JOB"
     )
@@ -89,12 +87,8 @@ class RunOptions:
         metavar="N",
         variable="KEEP_CHECKPOINTS",
     )
-    keep_best: str = _saving(
-        "loss", "validation metric (lower is better) that selects the best checkpoint", metavar="METRIC"
-    )
-    patience: int = _saving(
-        0, "stop early after N validations without a better --keep-best metric; 0: never", least=0, metavar="N"
-    )
+    keep_best: str = _saving("loss", "validation metric for the best checkpoint; lower is better", metavar="METRIC")
+    patience: int = _saving(0, "stop after N validations without a new best; 0: never", least=0, metavar="N")
     keep_milestones: tuple[int, ...] = _saving(
         (), "keep the checkpoints of these epochs", least=1, empty=True, metavar="EPOCH", variable="KEEP_MILESTONES"
     )
@@ -131,7 +125,15 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class InputMelOptions:
+class ModelOptions:
+    """Base class of the models' TrainingOptions; its values are those of RunOptions."""
+
+    dataset_path: Path = Path()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class InputMelOptions(ModelOptions):
     """Mels to train a vocoder on instead of those computed from its recordings."""
 
     fine_tuning: bool = option(False, "train a vocoder on the mels in --input-mels-dir and on unscaled recordings")
@@ -156,7 +158,6 @@ def removed_options() -> dict[str, str]:
 
 
 def _model_parser() -> ArgumentParser:
-    """Build the parser of --model."""
     parser = ArgumentParser(add_help=False)
     names, text = available_models(), "model to train"
     parser.add_argument("-m", "--model", "--model-name", default=names[0], choices=names, metavar="MODEL", help=text)
@@ -177,19 +178,11 @@ def build_training_parser(spec: ModelSpec) -> ArgumentParser:
     return parser
 
 
-@dataclass(frozen=True)
-class CommandLine:
-    """A parsed command line of train.py."""
+def parse_command_line(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, set[str]]:
+    """Parse a command line of train.py with the options of its model; also return the names of the given options.
 
-    spec: ModelSpec
-    args: argparse.Namespace
-    given: frozenset[str]  # destinations of the options that are given
-
-
-def parse_command_line(argv: Sequence[str] | None = None) -> CommandLine:
-    """Parse a command line with the options of the model that it names; exits on --help and wrong options."""
-    spec = get_model(_model_parser().parse_known_args(argv)[0].model)
-    parser = build_training_parser(spec)
+    Exits on --help and wrong options.
+    """
+    parser = build_training_parser(get_model(_model_parser().parse_known_args(argv)[0].model))
     args, actions = parser.parse_args(argv), parser._option_string_actions
-    given = frozenset(actions[name].dest for name in names_given(argv) if name in actions)
-    return CommandLine(spec, args, given)
+    return args, {actions[name].dest for name in names_given(argv) if name in actions}

@@ -13,12 +13,11 @@ from typing import Any
 import torch
 
 from common.audio.mel import griffin_lim
-from common.config import AudioConfig
+from common.checkpoints.checkpoint import Checkpoint
 from common.errors import InputError
 from common.files import writing
 from common.logger import Logger, Step
 from common.progress import print_line
-from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from common.training.engine import StepResult
 from common.training.objective import Example, Objective
@@ -31,19 +30,14 @@ class Reporter:
     """Logs what the trainer measures; ``is_main`` is True in the process whose ``logger`` is enabled."""
 
     def __init__(
-        self,
-        logger: Logger,
-        folder: Path,
-        objective: Objective,
-        audio: AudioConfig,
-        text: TextConfig | None = None,
-        *,
-        is_main: bool = True,
+        self, logger: Logger, folder: Path, objective: Objective, template: Checkpoint, *, is_main: bool
     ) -> None:
+        """``template`` is the run's checkpoint without weights."""
+        text = template.text
         self._logger = logger
         self._folder = folder
         self._objective = objective
-        self._audio = audio
+        self._audio = template.audio
         self._symbols = [] if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols
         self._is_main = is_main
         self._writers: dict[str, Any] = {}  # SummaryWriter of each subset
@@ -95,7 +89,6 @@ class Reporter:
 
     @contextmanager
     def _writing(self, subset: str) -> Iterator[Any]:
-        """Open a subset's TensorBoard files for writing."""
         with writing(self._folder / subset, "; it holds TensorBoard's files"):
             if subset not in self._writers:
                 from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
@@ -111,7 +104,6 @@ class Reporter:
                     writer.add_scalar(name, value, iteration)
 
     def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
-        """Add each utterance's plot and audio."""
         for example in examples:
             if not all(torch.isfinite(mel).all() for mel in example.mels.values()):
                 what = f"{subset} {example.name}: its mel-spectrogram is not finite after update {iteration}"

@@ -11,6 +11,7 @@ from common.checkpoints.loading import open_checkpoint
 from common.cli import ComputingOptions
 from common.config import AudioConfig, differences
 from common.errors import OptionError
+from common.registry import ModelSpec
 from common.text.config import TextConfig
 from common.training.optim import Optimization
 from common.training.options import RunOptions
@@ -31,9 +32,9 @@ class MelSource:
             raise OptionError(f"{' and '.join(names)} describe different mels: {'; '.join(lines)}; give one of them")
 
 
-def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
+def stored_mels(folder: Path | None, *, option: str = "") -> MelSource | None:
     """Return the settings of the mels in ``folder``, None if it records none; ``option`` is for messages."""
-    audio = features_config(folder)
+    audio = None if folder is None else features_config(folder)
     return None if audio is None else MelSource(f"{option} {folder}".strip(), audio)
 
 
@@ -41,9 +42,11 @@ def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
 class TrainingRequest:
     """Options and checkpoints of a training, except for its model's own options."""
 
+    spec: ModelSpec
     run: RunOptions
     computing: ComputingOptions
     audio: AudioOptions
+    values: dict[str, Any]  # of all options, for the log
     resumed: tuple[Path, Checkpoint] | None = None  # the checkpoint that the run continues
     initial: tuple[Path, Checkpoint] | None = None  # the one whose weights a new run starts from
 
@@ -87,8 +90,6 @@ class TrainingSetup:
     notes: Sequence[str] = ()  # lines to print about what was chosen
     # (checkpoint of --from-checkpoint, template) -> the checkpoint adapted to the template's symbols, and lines
     adapt: Callable[[Checkpoint, Checkpoint], tuple[Checkpoint, list[str]]] | None = None
-    # (networks, options, *, text, training_set, initial, new) -> lines; sets weights and other initial state
+    # (networks, options, *, text, training_set, validation_set, initial, gather, new) -> lines; sets weights and other
+    # initial state, and statistics of the training list, computed with ``gather`` (`common.distributed.Gather`)
     set_up_networks: Callable[..., list[str]] | None = None
-    # (networks, options, *, training_set, validation_set, initial, gather, new) -> lines; stores statistics of
-    # the training list, computed with `common.distributed.Gather`
-    compute_statistics: Callable[..., list[str]] | None = None

@@ -1,8 +1,8 @@
 """Set up a training from its command line: checkpoints, networks, data and engine."""
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,11 @@ from common.files import make_folder
 from common.logger import Logger
 from common.options import declared, read_options
 from common.precision import prepare_computing
-from common.registry import ModelSpec
+from common.registry import get_model
 from common.text.arpabet import with_given_files
 from common.training.engine import Engine
 from common.training.objective import Networks
-from common.training.options import CommandLine, RunOptions
+from common.training.options import RunOptions
 from common.training.reporter import print_once
 from common.training.settings import TrainingRequest, TrainingSetup
 from common.training.trainer import Trainer
@@ -36,54 +36,40 @@ from common.training.trainer import Trainer
 Found = tuple[Path, Checkpoint]
 
 
-def train(line: CommandLine) -> int:
+def train(args: argparse.Namespace, given: Collection[str]) -> int:
     """Train; return exit status 0 at the end, or 128 + the signal's number if a signal stopped the run early."""
-    command = read_command(line)
-    run, computing = command.request.run, command.request.computing
-    with distributed.processes(cuda=computing.cuda) as ranks:
-        torch.manual_seed(run.seed + ranks.rank)  # each process needs its own dropout masks
-        amp_dtype = prepare_computing(computing).amp_dtype
-        stopped_by = build_trainer(command, ranks, amp_dtype=amp_dtype).fit()
+    options, request = read_command(args, given)
+    with distributed.processes(cuda=request.computing.cuda) as ranks:
+        torch.manual_seed(request.run.seed + ranks.rank)  # each process needs its own dropout masks
+        amp_dtype = prepare_computing(request.computing).amp_dtype
+        stopped_by = build_trainer(options, request, ranks, amp_dtype=amp_dtype).fit()
     if stopped_by is None:
         return 0
     print_once(f"stopped by {stopped_by.name}; add --resume to continue")
     return 128 + stopped_by
 
 
-@dataclass(frozen=True)
-class Command:
-    """A training command line with the checkpoints that it names."""
+def read_command(args: argparse.Namespace, given: Collection[str]) -> tuple[Any, TrainingRequest]:
+    """Return the model's own options and the request of a command line, with defaults from the checkpoints it names.
 
-    spec: ModelSpec
-    options: Any  # the package's own
-    request: TrainingRequest
-    values: dict[str, Any]  # of all options, for the log
-
-    @property
-    def found(self) -> Found | None:
-        """The checkpoint to load weights from, unless the package loads --from-checkpoint itself."""
-        return self.request.resumed or (None if self.spec.starts_from_checkpoint else self.request.initial)
-
-
-def read_command(line: CommandLine) -> Command:
-    """Read the checkpoints that a command line names; they provide defaults for options."""
-    spec, args = line.spec, line.args
-    resumed, initial = _checkpoints(args)
+    ``given`` are the names of the options that are on the command line.
+    """
+    spec, (resumed, initial) = get_model(args.model), _checkpoints(args)
     if (find_defaults := spec.find("training_setup", "find_defaults")) is not None:
         defaults = find_defaults(vars(args), initial)
-        args = argparse.Namespace(**vars(args) | {k: v for k, v in defaults.items() if k not in line.given})
+        args = argparse.Namespace(**vars(args) | {name: one for name, one in defaults.items() if name not in given})
     run, computing = read_options(args, RunOptions), read_options(args, ComputingOptions)
     if run.num_workers is None:
         run = replace(run, num_workers=6 * computing.cuda)
     audio = AudioOptions() if spec.role == "recognizer" else read_options(args, AudioOptions)
-    request = TrainingRequest(run, computing, audio, resumed=resumed, initial=initial)
     kind = spec.arg_parser.TrainingOptions
     of_run = {one.name: getattr(run, one.name) for one in fields(kind) if not declared(one) and hasattr(run, one.name)}
-    return Command(spec, read_options(args, kind, **of_run), request, values=vars(args))
+    request = TrainingRequest(spec, run, computing, audio, vars(args), resumed=resumed, initial=initial)
+    return read_options(args, kind, **of_run), request
 
 
 def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
-    """Return the checkpoint to resume and the one of --from-checkpoint."""
+    """Return the checkpoint to resume, and the one of --from-checkpoint with only its weights (EMA if it has them)."""
     path, initial = args.checkpoint_path, args.from_checkpoint
     if path is not None and (args.resume or initial is not None):
         other = "--resume" if args.resume else "--from-checkpoint"
@@ -97,26 +83,33 @@ def _checkpoints(args: argparse.Namespace) -> tuple[Found | None, Found | None]:
     if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
         what = f"{args.output} already contains checkpoints of {args.model}, most recently {saved[-1].name}"
         raise OptionError(f"{what}; add --resume to continue, or choose another --output (NAME in scripts)")
-    return found, None if initial is None else (initial, _without_training(load_checkpoint(initial)))
+    started = None
+    if initial is not None:
+        begun = load_checkpoint(initial)
+        networks, stripped = begun.networks | (begun.ema or {}), Stripped("float32", ema=begun.has_ema)
+        started = initial, replace(begun, networks=networks, ema=None, training=None, stripped=stripped)
+    for path, checkpoint in filter(None, (found, started)):
+        if checkpoint.model != args.model:
+            raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {args.model}")
+    return found, started
 
 
-def _without_training(checkpoint: Checkpoint) -> Checkpoint:
-    """Return a checkpoint with only its weights (EMA weights if it has them), to start a new training from."""
-    networks, stripped = checkpoint.networks | (checkpoint.ema or {}), Stripped("float32", ema=checkpoint.has_ema)
-    return replace(checkpoint, networks=networks, ema=None, training=None, stripped=stripped)
-
-
-def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> Trainer:
-    """Build networks, data and engine, and load the checkpoint."""
-    spec, request, run, found = command.spec, command.request, command.request.run, command.found
-    new, setup = found is None, spec.training_setup.set_up(command.options, request)
+def build_trainer(options: Any, request: TrainingRequest, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> Trainer:
+    """Build networks, data and engine, and load the checkpoint; ``options`` are the model's own."""
+    spec, run = request.spec, request.run
+    found = request.resumed or (None if spec.starts_from_checkpoint else request.initial)
+    setup = spec.training_setup.set_up(options, request)
     if run.sorted_updates is None:  # a resumed run keeps its data order on any device
         state = found[1].training if found is not None else None
-        default = sorted_updates(ranks.device, same_shapes=setup.same_shapes)
+        # 4 raises valid frames (LJSpeech, 4 batches of 64) from 85 to 96 %.
+        default = 1 if setup.same_shapes or ranks.device.type == "cpu" else 4
         run = replace(run, sorted_updates=(state or {}).get("sorted_updates", default))
     options, audio, text = setup.options, setup.audio, setup.text
     print_once(*setup.notes)
-    config = spec.training_setup.model_config(options, audio, text, base=_recorded_config(found, spec))
+    base: Any = None if found is None else found[1].config
+    if found is not None and {field.name for field in fields(base)} <= set(found[1].assumed_config):
+        base = None  # a published file doesn't record its architecture, so the options define it
+    config = spec.training_setup.model_config(options, audio, text, base=base)
     template = Checkpoint(model=spec.name, config=config, audio=audio, text=text, networks={})
     networks = spec.model.build_networks(config, audio, text)
     build = partial(spec.data_function.build_dataset, options, audio=audio, text=text)
@@ -125,17 +118,14 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
         "validation_set": build(run.validation_files, training=False),
     }
     if found is not None:
-        _load_weights(networks, found, command, template=template, setup=setup)
+        _load_weights(networks, found, template, setup, adapts=request.resumed is None)
     run = _fit_batch(run, len(datasets["training_set"].lengths), ranks)
     template = replace(template, longest=_longest(datasets["training_set"], request))
     make_folder(run.output, "; choose another --output")
     logger = Logger(run.log_file or run.output / "nvlog.json", enabled=ranks.is_main)
-    begun = {"initial": request.initial, "new": new}
     if setup.set_up_networks is not None:
-        training_set = datasets["training_set"]
-        print_once(*setup.set_up_networks(networks, options, text=text, training_set=training_set, **begun))
-    if setup.compute_statistics is not None:
-        print_once(*setup.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, **begun))
+        begun = {"initial": request.initial, "new": found is None, "gather": ranks.gather_over}
+        print_once(*setup.set_up_networks(networks, options, text=text, **datasets, **begun))
     objective, same_shapes = spec.loss_function.build_objective(options, audio), setup.same_shapes
     engine = Engine(
         networks, objective, setup.optimization, run, ranks=ranks, amp_dtype=amp_dtype, same_shapes=same_shapes
@@ -143,9 +133,14 @@ def build_trainer(command: Command, ranks: Ranks, *, amp_dtype: torch.dtype | No
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run, logger=logger)
     names = () if text is None else ("input_type", "symbol_set", "text_cleaners", "g2p")  # may depend on the lists
     fitted = {name: getattr(run, name) for name in ("batch_size", "gradient_accumulation_steps")}
-    logger.parameter(**command.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
-    if found is not None:
-        _resume(trainer, *found)
+    logger.parameter(**request.values | fitted | {name: getattr(text, name.removeprefix("text_")) for name in names})
+    if found is not None and found[1].training is not None:
+        path, state = found[0], found[1].training
+        resumed = f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}"
+        print_once(*trainer.resume(found[1], where=path), resumed)
+    elif found is not None:
+        weights = "EMA weights" if found[1].stripped is not None and found[1].stripped.ema else "weights"
+        print_once(f"starting a new training from the {weights} of {found[0]}")
     trainer.is_fine_tuning = request.initial is not None and request.resumed is None
     return trainer
 
@@ -162,11 +157,6 @@ def _fit_batch(run: RunOptions, n_utterances: int, ranks: Ranks) -> RunOptions:
     return replace(run, batch_size=size, gradient_accumulation_steps=steps)
 
 
-def sorted_updates(device: torch.device, *, same_shapes: bool) -> int:
-    """Return the default of --sorted-updates; 4 raises valid frames (LJSpeech, 4 batches of 64) from 85 to 96 %."""
-    return 1 if same_shapes or device.type == "cpu" else 4
-
-
 def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
     """Return the sizes of the longest utterance of this training and earlier ones; None if unknown."""
     begun = request.resumed or request.initial
@@ -175,30 +165,13 @@ def _longest(training_set: Dataset, request: TrainingRequest) -> Longest | None:
     return longest and before and Longest(max(longest.frames, before.frames), max(longest.symbols, before.symbols))
 
 
-def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
-    """Return a checkpoint's ModelConfig; raises CheckpointError if it is of another model."""
-    if checkpoint.model != spec.name:
-        raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
-    return checkpoint.config
-
-
-def _recorded_config(found: Found | None, spec: ModelSpec) -> Any:
-    """Return a checkpoint's ModelConfig; None if a published file doesn't record it, so that options define it."""
-    if found is None:
-        return None
-    config = _config_of(found[1], spec, where=found[0])
-    return None if {field.name for field in fields(config)} <= set(found[1].assumed_config) else config
-
-
-def _check_fits(
-    template: Checkpoint, found: Checkpoint, spec: ModelSpec, *, where: Path, adaptable: Sequence[str]
-) -> None:
+def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptable: Sequence[str]) -> None:
     """Raise CheckpointError, which names each field that differs, if the architecture or the features differ.
 
     ``adaptable`` names audio fields that may differ, since the model will adapt to them.
     """
     names = (str(where), "these options and data")
-    config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
+    config, wanted = found.config, template.config
     # The checkpoint may lack training-only networks, which have their own configuration.
     lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
     lines = differences(config, wanted, names=names, ignored=(*found.assumed_config, *lacking))
@@ -213,27 +186,17 @@ def _check_fits(
 
 
 def _load_weights(
-    networks: Networks, found: Found, command: Command, *, template: Checkpoint, setup: TrainingSetup
+    networks: Networks, found: Found, template: Checkpoint, setup: TrainingSetup, *, adapts: bool
 ) -> None:
     """Load a checkpoint's weights, adapting those of another voice; training-only networks may be missing."""
-    spec, (path, checkpoint) = command.spec, found
-    if command.request.resumed is None and setup.adapt is not None and checkpoint.model == spec.name:
+    path, checkpoint = found
+    if adapts and setup.adapt is not None:
         checkpoint, lines = setup.adapt(checkpoint, template)
         print_once(*lines)
-    _check_fits(template, checkpoint, spec, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
+    _check_fits(template, checkpoint, where=path, adaptable=(*setup.adaptable, *checkpoint.assumed))
     inferring, *others = networks
     absent = [name for name in others if name not in checkpoint.networks]
     present = {name: network for name, network in networks.items() if name not in absent}
     load_weights(present, checkpoint.networks, where=str(path))
     if absent:
         print_once(f"{path} contains only the {inferring}: {' and '.join(absent)} start with new weights")
-
-
-def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint) -> None:
-    """Resume a training, or start one from trained weights; the weights are already loaded."""
-    if (state := checkpoint.training) is None:
-        weights = "EMA weights" if checkpoint.stripped is not None and checkpoint.stripped.ema else "weights"
-        print_once(f"starting a new training from the {weights} of {path}")
-        return
-    resumed = f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}"
-    print_once(*trainer.resume(checkpoint, where=path), resumed)

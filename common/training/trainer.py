@@ -2,10 +2,12 @@
 
 import itertools
 import math
+import shlex
 import signal
+import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import torch
 
 from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, is_rolling, save_checkpoint, saved_checkpoints
 from common.checkpoints.loading import load_weights
+from common.config import AudioConfig
 from common.data.batch import Batch, Dataset
 from common.data.loader import batches_of, build_loader
 from common.data.sampler import GlobalBatchSampler, validation_batches
@@ -22,14 +25,42 @@ from common.errors import OutputError
 from common.files import lock_folder, writing
 from common.logger import Logger
 from common.progress import print_line, progress
+from common.registry import get_model
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
-from common.training.next_steps import next_steps
 from common.training.objective import Networks
 from common.training.options import RunOptions
-from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal, print_once
 from common.training.verdict import describe_training, find_figure, validations_since_best
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Position:
+    """Epoch and update of a run, with running sums for the current epoch's averages."""
+
+    epoch: int = 1
+    steps_done: int = 0  # updates of this epoch
+    sums: dict[str, float] = field(default_factory=dict)
+    frames: int = 0
+    seconds: float = 0.0
+    skipped: int = 0
+
+    def add(self, result: StepResult, loss: float, seconds: float) -> None:
+        """Count one update with its total loss and time."""
+        self.frames += result.n_frames
+        self.seconds += seconds
+        self.skipped += bool(result.skipped)
+        if not result.skipped:
+            for name, value in (result.terms | {"loss": loss}).items():
+                self.sums[name] = self.sums.get(name, 0.0) + value
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean of each term over this epoch's updates that were not skipped."""
+        n_applied = max(1, self.steps_done - self.skipped)
+        return {name: total / n_applied for name, total in self.sums.items()}
 
 
 class Trainer:
@@ -76,8 +107,7 @@ class Trainer:
         self._validated = {"val": engine.networks}  # subset of the log -> networks
         if engine.ema is not None:
             self._validated["val_ema"] = engine.networks | engine.ema.networks
-        described = engine.objective, template.audio, template.text
-        self._reporter = Reporter(logger, options.output, *described, is_main=ranks.is_main)
+        self._reporter = Reporter(logger, options.output, engine.objective, template, is_main=ranks.is_main)
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
         """Restore the training state of ``checkpoint``, whose weights are already loaded.
@@ -169,7 +199,6 @@ class Trainer:
             yield [batch.to(self._ranks.device) for batch in group]
 
     def _report(self, result: StepResult, bar: Any) -> None:
-        """Log an update."""
         position, now = self._position, time.perf_counter()
         loss = self.engine.objective.total(result.terms, epoch=position.epoch)
         position.add(result, loss, now - self._reported_at)
@@ -311,3 +340,30 @@ def _set_random_state(state: dict[str, torch.Tensor], device: torch.device) -> N
     torch.set_rng_state(state["cpu"])
     if device.type == "cuda" and "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"], device)
+
+
+def resumed_position(state: dict[str, Any], sampler: GlobalBatchSampler) -> Position:
+    """Return a checkpoint's position; if the global batch has changed, an unfinished epoch starts over."""
+    steps = state.get("steps_done")
+    if steps is None or steps * state["global_batch"] >= sampler.steps_per_epoch * sampler.global_batch:
+        return Position(epoch=state["epoch"] + 1)  # the epoch is complete, as always in other programs' checkpoints
+    if state["global_batch"] != sampler.global_batch:
+        return Position(epoch=state["epoch"])
+    return Position(**{one.name: state[one.name] for one in fields(Position)})
+
+
+def next_steps(model: str, audio: AudioConfig, run: RunOptions) -> list[str]:
+    """Return lines with commands to paste, for the last checkpoint of a training with mels ``audio``."""
+    spec, checkpoint, command = get_model(model), str(saved_checkpoints(run.output, model)[-1]), "speech"
+    if (_ROOT / "pyproject.toml").is_file():  # not installed
+        command = f"PYTHONPATH={shlex.quote(str(_ROOT))} {shlex.quote(sys.executable)} -m speech_toolkit"
+    named = [f"--{spec.option}", checkpoint]
+    steps = [["speak", "Hello there.", *named], ["serve", *named], ["export", checkpoint]]
+    if spec.role == "recognizer":
+        lists = map(str, run.validation_files)
+        steps[0] = ["transcribe", *named, "--input", *lists, "--dataset-path", str(run.dataset_path)]
+    if spec.role == "vocoder" and audio != AudioConfig():  # the shipped voice makes other mels
+        steps = steps[2:]
+    if spec.find("export", "exports") is None:
+        steps.pop()
+    return [f"next, to {words[0]}: {command} {shlex.join(words)}" for words in steps]

@@ -110,9 +110,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     if model not in VOICES:
         required = ["--model", model, "--output", "-", "--training-files", "-", "--validation-files", "-"]
         kind = [KINDS[model], args.kind] if args.kind else []
-        command = read_command(parse_command_line([*required, *kind]))  # of train.py
-        training = command.spec.training_setup
-        setup = training.set_up(command.options, command.request)
+        options, request = read_command(*parse_command_line([*required, *kind]))  # of train.py
+        training = request.spec.training_setup
+        setup = training.set_up(options, request)
         config, audio = training.model_config(setup.options, setup.audio, None, base=None), setup.audio
     save_random(folder / f"{model}_{args.kind or 'random'}.pt", model, config, audio)
     if model in KINDS:

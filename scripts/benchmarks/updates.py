@@ -35,10 +35,10 @@ SETTINGS = {  # precision -> options of train.py
 
 def measure(words: Sequence[str]) -> tuple[dict[str, float], str]:
     """Train with ``words`` for train.py; return figures of an update, and PyTorch's table of the longest kernels."""
-    command = read_command(parse_command_line(words))
-    computing = command.request.computing
+    options, request = read_command(*parse_command_line(words))
+    computing = request.computing
     with processes(cuda=computing.cuda) as ranks:
-        trainer = build_trainer(command, ranks, amp_dtype=prepare_computing(computing).amp_dtype)
+        trainer = build_trainer(options, request, ranks, amp_dtype=prepare_computing(computing).amp_dtype)
         batches = list(trainer.updates())
 
         def train() -> int:
