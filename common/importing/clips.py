@@ -49,7 +49,6 @@ class ImportedClip:
 
     @property
     def is_imported(self) -> bool:
-        """Whether the clip was made."""
         return self.state == "imported"
 
 
@@ -75,8 +74,6 @@ def import_clip(row: ImportedClip, *, source: Path, target: Path, options: Impor
             return None
         path = target / "wavs" / f"{row.clip}.wav"
         save_wav(path, torch.from_numpy(wave), sampling_rate=rate, durable=False)
-    except OutputError:
-        raise
     except AudioError as error:
         return replace(row, state="refused", reason=str(error).removeprefix(f"{source / row.source}: "))
     return replace(row, state="imported", reason="", **facts)

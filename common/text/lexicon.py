@@ -46,7 +46,6 @@ class Lexicon:
         return None
 
     def phones_of(self, word: str) -> tuple[str, ...] | None:
-        """Return the phones of a word, or None."""
         word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
         return self.entries.get(word) or self.entries.get(word.lower())
 

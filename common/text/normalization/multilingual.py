@@ -62,7 +62,6 @@ class _Language:
         return named(int(text), language=self._tag, to=to).replace(",", "")
 
     def digits(self, text: str) -> str:
-        """Read each digit by itself."""
         return ("" if self._name == "cmn" else " ").join(self.cardinal(one) for one in text if one in "0123456789")
 
     def number(self, text: str) -> str:
