@@ -41,13 +41,14 @@ class Lexicon:
         core = token.strip(PUNCTUATION)
         before, after = token.split(core, 1) if core else ("", "")
         for word in (core + ".", core) if after[:1] == "." else (core,):
-            if core and (phones := self.phones_of(word)) is not None:
+            compared = _compared(word)
+            if phones := self.entries.get(compared) or self.entries.get(compared.lower()):
                 return f"{before}{{{' '.join(phones)}}}{after[len(word) - len(core) :]}"
         return None
 
-    def phones_of(self, word: str) -> tuple[str, ...] | None:
-        word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
-        return self.entries.get(word) or self.entries.get(word.lower())
+
+def _compared(word: str) -> str:
+    return unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
 
 
 def _is_cased(word: str) -> bool:
@@ -78,7 +79,7 @@ def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
 def _entry(line: str, config: TextConfig, *, where: str) -> tuple[str, tuple[str, ...]]:
     """Return a line's word as it is compared, and its phones as symbols of the voice."""
     written, *columns = [cell.strip() for cell in _COMMENT.split(line, maxsplit=1)[0].rstrip().split("\t")]
-    word = unicodedata.normalize("NFC", written).translate(_APOSTROPHES)
+    word = _compared(written)
     core = word.strip(PUNCTUATION) + "." * word.endswith(".")
     if not 1 <= len(columns) <= 2 or not core.strip(".") or len(word.split()) != 1:
         raise InputError(f"{where}: {shown(line.strip())}: {_EXPECTED}")
