@@ -165,15 +165,13 @@ class Speaker:
         silence = np.zeros(edge, dtype=np.int16)
         trimmed = np.concatenate([silence, samples[first:last], silence])
         moved = [replace(span, start=span.start + edge - first, end=span.end + edge - first) for span in spans]
-        intervals = [Interval(EDGE_SILENCE, 0.0, edge / rate)] if edge else []
-        end = edge
-        for span in moved:
+        intervals: list[Interval] = []
+        for end, span in zip([0, *(span.end for span in moved)], moved):
             if span.start > end:
-                intervals.append(Interval(PAUSE, end / rate, span.start / rate))
+                intervals.append(Interval(PAUSE if end else EDGE_SILENCE, end / rate, span.start / rate))
             intervals += span.intervals(rate)
-            end = span.end
         if edge:
-            intervals.append(Interval(EDGE_SILENCE, end / rate, len(trimmed) / rate))
+            intervals.append(Interval(EDGE_SILENCE, moved[-1].end / rate, len(trimmed) / rate))
         return EspeakSpeech(trimmed, rate, tuple(intervals), tuple(_words(text, moved, rate)))
 
 

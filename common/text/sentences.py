@@ -36,12 +36,7 @@ _QUOTES = "\"'”’»"
 _OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
 _NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
 
-# German dates and similar ordinals, before words that English lacks or after an article: "3. Mai", "am 1. April".
-_GERMAN_ORDINAL = re.compile(
-    r"\b[0-9]{1,2}\.\s(?:Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Jahrhundert)"
-    r"|\b(?:[Aa]m|[Vv]om|[Dd]e[mnrs]|[Bb]is)\s[0-9]{1,2}\.\s(?:April|August|September|November|Klasse|Stock|Platz|Tag)"
-)
-
+_GERMAN_ORDINAL = compiled("<GERMAN_ORDINAL>")  # before a word that English lacks, or after an article: "am 1. April"
 _STARTER = compiled(r"(?:<sentence_starters>)\b(?!\.)")
 _WORD = re.compile(r"(?<![\w.@/])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
 _LONGEST_WORD = 12  # characters of an abbreviation
