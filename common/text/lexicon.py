@@ -51,11 +51,6 @@ def _compared(word: str) -> str:
     return unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
 
 
-def _is_cased(word: str) -> bool:
-    """Whether a word has capitals after its first letter, which distinguish it from another: "US", "us"."""
-    return word[1:] != word[1:].lower()
-
-
 def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
     """Read a voice's lexicon from lines ``word<tab>phones`` or ``word<tab>phones<tab>ipa``; raises InputError.
 
@@ -86,4 +81,5 @@ def _entry(line: str, config: TextConfig, *, where: str) -> tuple[str, tuple[str
     alphabet = columns[1] if len(columns) > 1 else alphabet_of(columns[0])
     check_choice(f"{where}: alphabet", alphabet, ALPHABETS)
     phones = tuple(phones_for_voice(columns[0], alphabet=alphabet, config=config, where=where))
-    return core if _is_cased(core) else core.lower(), phones
+    is_cased = core[1:] != core[1:].lower()  # capitals after the first letter distinguish "US" from "us"
+    return core if is_cased else core.lower(), phones
