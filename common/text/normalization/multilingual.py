@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 from common.text.normalization.numbers import named, roman
-from common.text.normalization.rules import rules
+from common.text.normalization.rules import rules, rules_of
 from common.text.tables import word_table
 
 LANGUAGES = ("de", "fr", "es", "it", "pt", "pl", "cmn")
@@ -46,7 +46,7 @@ class _Language:
         functions |= {key: partial(_constant, words) for key, words in self._words.items()}
         shared = ["european"] if name != "cmn" else []
         last = [f"{name}_last", *(["pt_BR_last"] if self._tag == "pt_BR" else [])]
-        self._apply = rules(f"{name}_first", *shared, *last, language=name, **functions)
+        self._apply = rules_of([f"{name}_first", *shared, *last], functions, language=name)
 
     def read(self, text: str) -> str:
         """Write out everything in a text that isn't words."""

@@ -1,7 +1,7 @@
 """Apply rules from rules.txt, which documents their syntax, to numbers, signs and abbreviations in a text."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from common.text.normalization import numbers
@@ -17,11 +17,13 @@ _OPTIONAL = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)((?::\w+)*)\}")
 
 
-def rules(*names: str, language: str = "", **functions: Callable[[Any], Any]) -> Callable[[str], str]:
-    """Return a function that applies the rules of these names to a text, with ``language`` in place of LANG.
+def rules(*names: str, **functions: Callable[[Any], str]) -> Callable[[str], str]:
+    """Return a function that applies the rules of these names to a text; the rules can call ``functions``."""
+    return rules_of(names, functions)
 
-    The rules can call ``functions``.
-    """
+
+def rules_of(names: Sequence[str], functions: Functions, *, language: str = "") -> Callable[[str], str]:
+    """Like `rules`, with a ``language`` in place of LANG."""
     lists = []
     for name in names:
         lines, signs = rule_lines(name, language=language)
@@ -82,6 +84,6 @@ def _reader(name: str, functions: Functions) -> Callable[[Any], Any]:
     if read := functions.get(name) or _FUNCTIONS.get(name):
         return read
     if " => " in table_text(name):
-        return rules(name, **functions)
+        return rules_of([name], functions)
     table = word_table(name)
     return lambda words: table.get(words) or table[words.lower()]
