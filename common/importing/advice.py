@@ -1,6 +1,6 @@
 """Check a corpus for recordings that training refuses, and suggest the import command."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,8 +21,7 @@ def long_clips(lengths: Mapping[str, float]) -> str:
 
 def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, float]:
     """Return recordings' lengths (s); raises InputError unless all are mono WAV or FLAC at one sampling rate."""
-    rates: dict[int, str] = {}
-    counts: Counter[int] = Counter()
+    by_rate: dict[int, list[str]] = defaultdict(list)
     lengths = {}
     for name in recordings:
         problem = ""
@@ -33,15 +32,15 @@ def check_recordings(corpus: Path, recordings: Sequence[str]) -> Mapping[str, fl
                     problem = f"{file.format} instead of WAV or FLAC"
                 elif file.channels != 1:
                     problem = f"{file.channels} channels, {rate} Hz"
-            rates.setdefault(rate, name)
-            counts[rate] += 1
+            by_rate[rate].append(name)
         except AudioError:
             with suppress(AudioError):  # extraction lists all damaged files
                 decode(corpus / name)
                 problem = "a format that training does not read"
         if problem:
             raise InputError(f"{corpus / name}: {problem}; run {import_command(corpus)}")
-    if len(counts) > 1:
-        found = " and ".join(f"{count} of {rate} Hz ({rates[rate]})" for rate, count in counts.most_common(2))
+    if len(by_rate) > 1:
+        most = sorted(by_rate.items(), key=lambda item: -len(item[1]))[:2]
+        found = " and ".join(f"{len(names)} of {rate} Hz ({names[0]})" for rate, names in most)
         raise InputError(f"{corpus}: sampling rates differ, {found}; run {import_command(corpus)}")
     return lengths

@@ -49,7 +49,6 @@ class ImportedClip:
 
     @property
     def is_imported(self) -> bool:
-        """Whether the clip was made."""
         return self.state == "imported"
 
 
@@ -73,10 +72,7 @@ def import_clip(row: ImportedClip, *, source: Path, target: Path, options: Impor
         wave, facts = level_and_trim(wave, options)
         if options.cut_longer and facts["seconds"] > options.cut_longer:
             return None
-        path = target / "wavs" / f"{row.clip}.wav"
-        save_wav(path, torch.from_numpy(wave), sampling_rate=rate, durable=False)
-    except OutputError:
-        raise
+        save_wav(target / "wavs" / f"{row.clip}.wav", torch.from_numpy(wave), sampling_rate=rate, durable=False)
     except AudioError as error:
         return replace(row, state="refused", reason=str(error).removeprefix(f"{source / row.source}: "))
     return replace(row, state="imported", reason="", **facts)
@@ -165,8 +161,7 @@ def _import_clips(
         except AudioError as error:
             yield replace(made, state="refused", reason=str(error))
             continue
-        path = target / "wavs" / f"{made.clip}.wav"
-        save_wav(path, torch.from_numpy(trimmed), sampling_rate=rate, durable=False)
+        save_wav(target / "wavs" / f"{made.clip}.wav", torch.from_numpy(trimmed), sampling_rate=rate, durable=False)
         yield replace(made, **facts)
 
 

@@ -8,8 +8,8 @@ it maps eSpeak's sounds to the reader's. Source: aeneas (Pettarin, 2015); Sakoe 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean
-from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -24,8 +24,10 @@ _FLOOR = -4.0  # nepers relative to a channel's mean in speech; all quieter valu
 _BAND = round(300 * _STEP_RATE)  # columns on either side of the diagonal
 _COHORT = 300  # random columns, to normalize distances
 
-# Costs of one step, in standard deviations of the distance to a random sound, whose mean is 0 (see _Costs).
+# Costs of one step, in standard deviations of the distance to a random sound, whose mean is 0 (see _Path).
 _PAUSE = -3.0  # a quiet step between two words
+_UNMATCHED = -0.4, -1.2  # a step between two sentences that isn't quiet: first, and adapted to the reader
+_JUMPING = 15.0, 6.0  # continuing at a sentence other than the next: first, and adapted to the reader
 _QUIET_SOUND = 0.5  # a quiet step elsewhere
 _UNEVEN = 0.6  # staying at a column, or skipping one
 _JUMP = 3  # code of a jump
@@ -38,17 +40,6 @@ _PACES = (0.55, 2.5)  # minimum and maximum to request from eSpeak NG
 _SAME_PACE = 0.1
 _WINDOW = 15  # steps whose mean cost shows how well the words in them match
 _DOUBTFUL, _STEEPNESS = -0.8, 5.0  # the cost with confidence 1/2; steepness of the logistic function
-
-
-class _Weights(NamedTuple):
-    """Costs of a path where it doesn't follow the text, in standard deviations (see above)."""
-
-    unmatched: float  # a step between two sentences that isn't quiet
-    jump: float  # continuing at a sentence other than the next
-
-
-_FIRST = _Weights(unmatched=-0.4, jump=15.0)
-_LATER = _Weights(unmatched=-1.2, jump=6.0)
 
 
 @dataclass(frozen=True)
@@ -95,11 +86,6 @@ class _TextColumns:
     word: np.ndarray  # (J,) index of the column's word; for a silent column, that of the next word
     between: np.ndarray  # (J,) bool: no sound
 
-    @property
-    def is_gap(self) -> np.ndarray:
-        """The columns before, between and after sentences, (J,) bool."""
-        return self.sentence < 0
-
 
 def _mean_over_steps(frames: np.ndarray) -> np.ndarray:
     """Average every `_STEP` frames: (F, d) at `FRAME_RATE` -> (T, d)."""
@@ -125,65 +111,72 @@ def _text_columns(spoken: Sequence[EspeakSpeech], features: Sequence[np.ndarray]
     return _TextColumns(np.nan_to_num(table), sentences, words, np.isnan(table[:, 0]))
 
 
-class _Costs:
-    """Costs of each step of the recording at each column of the text, excluding the costs of an uneven pace.
+class _Path:
+    """The cheapest path of the recording through the text.
 
-    A cost is a squared feature distance, standardized by the distances to random columns: negative for similar sounds.
+    A step's cost at a column is a squared feature distance, standardized by the distances to random columns: negative
+    for similar sounds. An uneven pace costs more.
     """
 
-    def __init__(self, sound: _ReadingSteps, text: _TextColumns, weights: _Weights) -> None:
-        """Measure each step's distance to random columns."""
+    def __init__(self, sound: _ReadingSteps, text: _TextColumns, *, adapted: bool) -> None:
+        """Find the path; ``adapted`` tells whether the features are those of `_adapt_to_reader`."""
+        self.sound, self.text = sound, text
         sounding = text.features[~text.between]
         others = sounding[np.random.default_rng(0).integers(len(sounding), size=_COHORT)]
         distances = np.square(others).sum(axis=1) - 2 * sound.features @ others.T
         self._mean, self._spread = distances.mean(axis=1), distances.std(axis=1).mean()
-        self._x, self._y, self._quiet = sound.features, text.features, sound.quiet
         self._squares = np.square(text.features).sum(axis=1)
-        self._gaps, self._between_words = text.is_gap, text.between & ~text.is_gap
-        self._gap_costs = np.where(sound.quiet, _PAUSE, weights.unmatched).astype(np.float32)
-        self._word_costs = np.where(sound.quiet, _PAUSE, -weights.unmatched).astype(np.float32)
+        self._gaps = text.sentence < 0  # before, between and after sentences
+        self._between_words = text.between & ~self._gaps
+        unmatched = _UNMATCHED[adapted]
+        self._gap_costs = np.where(sound.quiet, _PAUSE, unmatched).astype(np.float32)
+        self._word_costs = np.where(sound.quiet, _PAUSE, -unmatched).astype(np.float32)
+        self.columns = self._find(jump=_JUMPING[adapted])  # of each step (T,)
 
-    def block(self, steps: slice, columns: slice) -> np.ndarray:
-        """Return the costs (steps, columns) float32 of a part of the matrix."""
-        table = self._squares[columns] - 2 * self._x[steps] @ self._y[columns].T
+    @property
+    def sounding(self) -> np.ndarray:
+        """The steps that aren't quiet, at columns that aren't, (T,) bool."""
+        return ~self.text.between[self.columns] & ~self.sound.quiet
+
+    @cached_property
+    def costs(self) -> np.ndarray:
+        """The cost of each step (T,)."""
+        places = enumerate(self.columns)
+        blocks = [self._block(slice(step, step + 1), slice(column, column + 1)) for step, column in places]
+        uneven = ~self.text.between[self.columns] & (np.diff(self.columns, prepend=-1) != 1)
+        return np.concatenate(blocks)[:, 0] + _UNEVEN * uneven
+
+    def _block(self, steps: slice, columns: slice) -> np.ndarray:
+        """Return the costs (steps, columns) float32 of a part of the matrix, at an even pace."""
+        table = self._squares[columns] - 2 * self.sound.features[steps] @ self.text.features[columns].T
         table = (table - self._mean[steps, None]) / self._spread
-        table[self._quiet[steps]] = _QUIET_SOUND
+        table[self.sound.quiet[steps]] = _QUIET_SOUND
         table[:, self._gaps[columns]] = self._gap_costs[steps, None]
         table[:, self._between_words[columns]] = self._word_costs[steps, None]
         return table
 
-    def on_path(self, path: np.ndarray, text: _TextColumns) -> np.ndarray:
-        """Return the cost of each step of a path (T,), including the costs of an uneven pace."""
-        blocks = [self.block(slice(step, step + 1), slice(column, column + 1)) for step, column in enumerate(path)]
-        uneven = ~text.between[path] & (np.diff(path, prepend=-1) != 1)
-        return np.concatenate(blocks)[:, 0] + _UNEVEN * uneven
-
-
-def _find_path(costs: _Costs, text: _TextColumns, *, n_steps: int, jump: float) -> np.ndarray:
-    """Return the cheapest path: the column of each step (T,)."""
-    n_columns = len(text.features)
-    width = min(2 * _BAND, n_columns)
-    starts = np.clip(np.arange(n_steps) * n_columns // n_steps - _BAND, 0, n_columns - width)  # around the diagonal
-    is_gap = text.is_gap
-    staying = np.where(text.between, 0, _UNEVEN).astype(np.float32)
-    codes = np.zeros((n_steps, width), np.uint8)
-    sources = np.zeros(n_steps, np.int64)  # of the jumps
-    totals = np.full(n_columns + 2, np.inf, np.float32)  # of column j at j + 2
-    totals[2] = 0.0
-    for begin in range(0, n_steps, _BLOCK):
-        steps = slice(begin, min(begin + _BLOCK, n_steps))
-        columns = slice(starts[begin], starts[steps.stop - 1] + width)
-        block = costs.block(steps, columns)
-        _advance(totals, block, starts[steps], staying, is_gap, jump, codes[steps], sources[steps])
-    path = np.zeros(n_steps, np.int64)
-    gaps = np.flatnonzero(is_gap)
-    column = int(gaps[np.argmin(totals[gaps + 2])])
-    for step in reversed(range(n_steps)):
-        if codes[step, column - starts[step]] == _JUMP:
-            column = int(sources[step])
-        path[step] = column
-        column -= int(codes[step, column - starts[step]])
-    return path
+    def _find(self, *, jump: float) -> np.ndarray:
+        n_steps, n_columns = len(self.sound.features), len(self.text.features)
+        width = min(2 * _BAND, n_columns)
+        starts = np.clip(np.arange(n_steps) * n_columns // n_steps - _BAND, 0, n_columns - width)  # around the diagonal
+        staying = np.where(self.text.between, 0, _UNEVEN).astype(np.float32)
+        codes = np.zeros((n_steps, width), np.uint8)
+        sources = np.zeros(n_steps, np.int64)  # of the jumps
+        totals = np.full(n_columns + 2, np.inf, np.float32)  # of column j at j + 2
+        totals[2] = 0.0
+        for begin in range(0, n_steps, _BLOCK):
+            steps = slice(begin, min(begin + _BLOCK, n_steps))
+            block = self._block(steps, slice(starts[begin], starts[steps.stop - 1] + width))
+            _advance(totals, block, starts[steps], staying, self._gaps, jump, codes[steps], sources[steps])
+        path = np.zeros(n_steps, np.int64)
+        gaps = np.flatnonzero(self._gaps)
+        column = int(gaps[np.argmin(totals[gaps + 2])])
+        for step in reversed(range(n_steps)):
+            if codes[step, column - starts[step]] == _JUMP:
+                column = int(sources[step])
+            path[step] = column
+            column -= int(codes[step, column - starts[step]])
+        return path
 
 
 @numba.njit(cache=True)
@@ -225,11 +218,11 @@ def _advance(
                     codes[step, column - low] = _JUMP
 
 
-def _adapt_to_reader(sound: _ReadingSteps, text: _TextColumns, path: np.ndarray) -> tuple[_ReadingSteps, _TextColumns]:
+def _adapt_to_reader(sound: _ReadingSteps, text: _TextColumns, path: _Path) -> tuple[_ReadingSteps, _TextColumns]:
     """Map eSpeak's features to the reader's by ridge regression along a path, and whiten both with its residuals."""
-    matched = ~text.between[path] & ~sound.quiet
+    matched = path.sounding
     given = np.pad(text.features, ((0, 0), (0, 1)), constant_values=1.0)
-    x, y = sound.features[matched], given[path[matched]]
+    x, y = sound.features[matched], given[path.columns[matched]]
     expected = _LIKENESS * np.eye(y.shape[1], x.shape[1])
     weights = np.linalg.solve(y.T @ y + _PRIOR * np.eye(y.shape[1]), y.T @ x + _PRIOR * expected)
     errors = x - y @ weights
@@ -245,41 +238,37 @@ def align(mels: np.ndarray, sentences: Sequence[str], *, language: str) -> list[
     """Find the sentences in a reading's `log_mels` (F, 40) and return them in order; raises InputError."""
     lengths = [Speaker(language).speak(sentence).duration_s for sentence in sentences]
     pace = float(np.clip(sum(lengths) * FRAME_RATE / (~quiet_frames(mels)).sum(), *_PACES))
-    first = _FirstPath(mels, sentences, language, pace)
+    spoken, path = _first_path(mels, sentences, language, pace)
     if abs(pace - 1) > _SAME_PACE:  # or else much of the text or recording is missing
-        first = min(first, _FirstPath(mels, sentences, language, 1.0), key=lambda one: one.cost)
-    if abs(first.measured_pace / first.pace - 1) > _SAME_PACE:
-        first = _FirstPath(mels, sentences, language, float(np.clip(first.measured_pace, *_PACES)))
-    sound, text, path, costs = first.sound, first.text, first.path, first.costs
+        other = _first_path(mels, sentences, language, 1.0)
+        if other[1].costs.mean() < path.costs.mean():
+            pace, spoken, path = 1.0, *other
+    relative = _relative_pace(path, n_sentences=len(sentences))
+    if abs(relative - 1) > _SAME_PACE:
+        spoken, path = _first_path(mels, sentences, language, float(np.clip(pace * relative, *_PACES)))
+    sound, text = path.sound, path.text
     for _ in range(_ROUNDS):
-        if (~text.between[path] & ~sound.quiet).any():
-            costs = _Costs(*_adapt_to_reader(sound, text, path), _LATER)
-            path = _find_path(costs, text, n_steps=len(path), jump=_LATER.jump)
-    return _find_sentences(path, text, costs.on_path(path, text), first.spoken)
+        if path.sounding.any():
+            path = _Path(*_adapt_to_reader(sound, text, path), adapted=True)
+    return _find_sentences(path, spoken)
 
 
-class _FirstPath:
-    """The path found before the reader's voice is known, with the text spoken at a given pace."""
+def _first_path(
+    mels: np.ndarray, sentences: Sequence[str], language: str, pace: float
+) -> tuple[list[EspeakSpeech], _Path]:
+    """Return the sentences as spoken at a pace, and the path found before the reader's voice is known."""
+    speaker = Speaker(language, words_per_minute=round(_WORDS_PER_MINUTE * pace))
+    spoken = [speaker.speak(sentence) for sentence in sentences]
+    return spoken, _Path(*_prepare_features(mels, spoken), adapted=False)
 
-    def __init__(self, mels: np.ndarray, sentences: Sequence[str], language: str, pace: float) -> None:
-        """``pace`` is eSpeak NG's speed relative to its usual speed."""
-        speaker = Speaker(language, words_per_minute=round(_WORDS_PER_MINUTE * pace))
-        self.pace = pace
-        self.spoken = [speaker.speak(sentence) for sentence in sentences]
-        self.sound, self.text = _prepare_features(mels, self.spoken)
-        self.costs = _Costs(self.sound, self.text, _FIRST)
-        self.path = _find_path(self.costs, self.text, n_steps=len(self.sound.features), jump=_FIRST.jump)
-        self.cost = float(self.costs.on_path(self.path, self.text).mean())
-        self.measured_pace = pace * self._relative_pace()
 
-    def _relative_pace(self) -> float:
-        """Return the median over sentences of the reader's speed relative to eSpeak NG's."""
-        sentences, between = self.text.sentence + 1, self.text.between
-        n_columns = np.bincount(sentences[~between], minlength=len(self.spoken) + 1)
-        sounding = ~between[self.path] & ~self.sound.quiet
-        n_steps = np.bincount(sentences[self.path[sounding]], minlength=len(self.spoken) + 1)
-        found = n_steps > 0
-        return float(np.median(n_columns[found] / n_steps[found])) if found.any() else 1.0
+def _relative_pace(path: _Path, *, n_sentences: int) -> float:
+    """Return the median over sentences of the reader's speed relative to eSpeak NG's."""
+    sentences = path.text.sentence + 1
+    n_columns = np.bincount(sentences[~path.text.between], minlength=n_sentences + 1)
+    n_steps = np.bincount(sentences[path.columns[path.sounding]], minlength=n_sentences + 1)
+    found = n_steps > 0
+    return float(np.median(n_columns[found] / n_steps[found])) if found.any() else 1.0
 
 
 def _prepare_features(mels: np.ndarray, spoken: Sequence[EspeakSpeech]) -> tuple[_ReadingSteps, _TextColumns]:
@@ -297,19 +286,18 @@ def _prepare_features(mels: np.ndarray, spoken: Sequence[EspeakSpeech]) -> tuple
     return _ReadingSteps(_mean_over_steps(read).astype(np.float32), quiet), columns
 
 
-def _find_sentences(
-    path: np.ndarray, text: _TextColumns, costs: np.ndarray, spoken: Sequence[EspeakSpeech]
-) -> list[AlignedSentence]:
+def _find_sentences(path: _Path, spoken: Sequence[EspeakSpeech]) -> list[AlignedSentence]:
     """Return the sentences on a path in order; if a sentence occurs twice, use the better match."""
-    sentences, between = text.sentence[path], text.between[path]
+    columns, text = path.columns, path.text
+    sentences, between = text.sentence[columns], text.between[columns]
     best: dict[int, AlignedSentence] = {}
-    edges = [0, *(np.flatnonzero(np.diff(sentences)) + 1), len(path)]
+    edges = [0, *(np.flatnonzero(np.diff(sentences)) + 1), len(columns)]
     for start, end in itertools.pairwise(edges):
         number, sounding = int(sentences[start]), start + np.flatnonzero(~between[start:end])
         if number < 0 or not len(sounding):
             continue
-        confidences = _confidences(costs[sounding])
-        said = text.word[path[sounding]]
+        confidences = _confidences(path.costs[sounding])
+        said = text.word[columns[sounding]]
         groups = [*np.flatnonzero(np.diff(said, prepend=-1)), len(sounding)]  # where each word begins
         words = []
         for first, last in itertools.pairwise(groups):

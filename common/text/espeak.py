@@ -165,15 +165,13 @@ class Speaker:
         silence = np.zeros(edge, dtype=np.int16)
         trimmed = np.concatenate([silence, samples[first:last], silence])
         moved = [replace(span, start=span.start + edge - first, end=span.end + edge - first) for span in spans]
-        intervals = [Interval(EDGE_SILENCE, 0.0, edge / rate)] if edge else []
-        end = edge
-        for span in moved:
+        intervals: list[Interval] = []
+        for end, span in zip([0, *(span.end for span in moved)], moved):
             if span.start > end:
-                intervals.append(Interval(PAUSE, end / rate, span.start / rate))
+                intervals.append(Interval(PAUSE if end else EDGE_SILENCE, end / rate, span.start / rate))
             intervals += span.intervals(rate)
-            end = span.end
         if edge:
-            intervals.append(Interval(EDGE_SILENCE, end / rate, len(trimmed) / rate))
+            intervals.append(Interval(EDGE_SILENCE, moved[-1].end / rate, len(trimmed) / rate))
         return EspeakSpeech(trimmed, rate, tuple(intervals), tuple(_words(text, moved, rate)))
 
 
@@ -268,8 +266,7 @@ def _absorb_links(spans: list[_Span], samples: np.ndarray) -> list[_Span]:
     for span in spans:
         sounds = not span.symbols and np.count_nonzero(samples[span.start : span.end]) > (span.end - span.start) / 2
         if sounds and kept and kept[-1].symbols:
-            vowel = kept.pop()
-            span = replace(vowel, end=span.end)
+            span = replace(kept.pop(), end=span.end)
         kept.append(span)
     return kept
 
@@ -281,8 +278,7 @@ def _split_late_phones(spans: list[_Span], *, sampling_rate: int) -> list[_Span]
         late = span.symbols == (("l", 1),) and span.end - span.start < _LATE_S * sampling_rate
         if late and shared and shared[-1].symbols and shared[-1].word == span.word:
             vowel = shared.pop()
-            name = vowel.name + span.name
-            span = _Span(vowel.symbols + span.symbols, vowel.start, span.end, span.word, name)
+            span = replace(vowel, symbols=vowel.symbols + span.symbols, end=span.end, name=vowel.name + span.name)
         if span.end > span.start:
             shared.append(span)
     return shared

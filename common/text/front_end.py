@@ -32,8 +32,8 @@ from common.text.words import (
     PUNCTUATION,
     TOKEN,
     EncodedText,
+    FindOwners,
     Owner,
-    Spoken,
     Word,
     composed,
     owners_of_sounds,
@@ -202,17 +202,17 @@ class TextFrontEnd:
         text = "".join(word.before + word.reading for word in written) + after
         lost, dropped = self._check(text, where=where)
         words = self._written_out(text.translate(lost))
-        spoken = self._spoken(words, draw)
+        reading, symbols, find_owners = self._spoken(words, draw)
         try:
-            ids, unknown = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
+            ids, unknown = self._numbered(symbols, text=text, reading=reading, where=where)
         except EmptyTextError as error:
             raise EmptyTextError(str(error), dropped + error.dropped) from error
 
         def find_words() -> tuple[Word, ...]:
             alone = [self._tokens(self._written_out(word.reading.translate(lost))) for word in written]
-            tokens, owners = spoken.find_owners()
+            tokens, owners = find_owners()
             owners = composed(owners, owners_of_tokens(alone, tokens))
-            known = [owner for symbol, owner in zip(spoken.symbols, owners) if symbol in self._table]
+            known = [owner for symbol, owner in zip(symbols, owners) if symbol in self._table]
             return words_of_symbols(written, [None] * self.config.prepend_space + known)
 
         return EncodedText(tuple(ids), find_words, reading=words, dropped=dropped + unknown)
@@ -229,8 +229,8 @@ class TextFrontEnd:
             text = f" {phones} "
         return replace(span, text=text, source=span.text if span.source is None else span.source)
 
-    def _spoken(self, text: str, draw: RandomNumbers | None) -> Spoken:
-        """Return the symbols of a text that is written out in words."""
+    def _spoken(self, text: str, draw: RandomNumbers | None) -> tuple[str, list[str], FindOwners]:
+        """Return the reading and symbols of a text that is written out in words, and how to find their tokens."""
         reading, tokens = text, self._tokens(text)
         owners: list[Owner | None] = [(index, index) for index in range(len(tokens))]  # of each piece
         sounds = self._say(text) if self.config.g2p is not None else None
@@ -254,7 +254,7 @@ class TextFrontEnd:
             of_pieces = [None if piece in self._between else owner for piece, owner in zip(pieces, of_text[1])]
             return of_text[0], [owner for owner, parts in zip(of_pieces, symbols) for _ in parts]
 
-        return Spoken(reading, list(chain.from_iterable(symbols)), find_owners)
+        return reading, list(chain.from_iterable(symbols)), find_owners
 
     def _say(self, text: str) -> list[SpokenSymbol]:
         if ENGLISH_V3 in self.config.cleaners:

@@ -42,19 +42,16 @@ def check_length(text: str, *, where: str) -> None:
 def check_markup(text: str, *, where: str) -> None:
     """Raise InputError for tags and entities, which would be read aloud."""
     if ("<" in text or "&" in text) and (found := _MARKUP.search(text)):
-        tag = quote(found[0])
+        what = f"{quote(found[0])} is markup, which is not supported{at(where)}"
         advice = "leave it out, or put spaces around < and > that are text"
-        raise InputError(
-            f"{quote(text, around=found[0])}: {tag} is markup, which is not supported{at(where)}; {advice}"
-        )
+        raise InputError(f"{quote(text, around=found[0])}: {what}; {advice}")
 
 
 def check_kind(text: str, config: TextConfig, table: SymbolTable, *, where: str) -> None:
     """Raise InputError for spelling if the voice reads phones, and for phones if it converts spelling to phones."""
     if config.g2p is None and table.name in G2P_SETS and _is_spelling(text, table):
-        advice = (
-            f"add --g2p espeak (and --g2p-language, unless {config.g2p_language}), or separate the phones by spaces"
-        )
+        language = f"--g2p-language, unless {config.g2p_language}"
+        advice = f"add --g2p espeak (and {language}), or separate the phones by spaces"
         what = f"looks like text, but the voice reads phones of {table.name}"
         raise InputError(f"{quote(text)}: {what}{at(where)}; {advice}")
     if config.g2p is not None and (_are_phones(text, table) or is_ipa(text)):

@@ -41,19 +41,14 @@ class Lexicon:
         core = token.strip(PUNCTUATION)
         before, after = token.split(core, 1) if core else ("", "")
         for word in (core + ".", core) if after[:1] == "." else (core,):
-            if core and (phones := self.phones_of(word)) is not None:
+            compared = _compared(word)
+            if phones := self.entries.get(compared) or self.entries.get(compared.lower()):
                 return f"{before}{{{' '.join(phones)}}}{after[len(word) - len(core) :]}"
         return None
 
-    def phones_of(self, word: str) -> tuple[str, ...] | None:
-        """Return the phones of a word, or None."""
-        word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
-        return self.entries.get(word) or self.entries.get(word.lower())
 
-
-def _is_cased(word: str) -> bool:
-    """Whether a word has capitals after its first letter, which distinguish it from another: "US", "us"."""
-    return word[1:] != word[1:].lower()
+def _compared(word: str) -> str:
+    return unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
 
 
 def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
@@ -79,11 +74,12 @@ def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
 def _entry(line: str, config: TextConfig, *, where: str) -> tuple[str, tuple[str, ...]]:
     """Return a line's word as it is compared, and its phones as symbols of the voice."""
     written, *columns = [cell.strip() for cell in _COMMENT.split(line, maxsplit=1)[0].rstrip().split("\t")]
-    word = unicodedata.normalize("NFC", written).translate(_APOSTROPHES)
+    word = _compared(written)
     core = word.strip(PUNCTUATION) + "." * word.endswith(".")
     if not 1 <= len(columns) <= 2 or not core.strip(".") or len(word.split()) != 1:
         raise InputError(f"{where}: {shown(line.strip())}: {_EXPECTED}")
     alphabet = columns[1] if len(columns) > 1 else alphabet_of(columns[0])
     check_choice(f"{where}: alphabet", alphabet, ALPHABETS)
     phones = tuple(phones_for_voice(columns[0], alphabet=alphabet, config=config, where=where))
-    return core if _is_cased(core) else core.lower(), phones
+    is_cased = core[1:] != core[1:].lower()  # capitals after the first letter distinguish "US" from "us"
+    return core if is_cased else core.lower(), phones

@@ -162,7 +162,6 @@ def _joined(lines: list[str]) -> str:
 
 
 def _with_pauses(span: Span) -> Iterator[Item]:
-    """Yield the text and the pauses in it."""
     done = 0
     for match in _PAUSE.finditer(span.text):
         yield Span(span.text[done : match.start()].strip())

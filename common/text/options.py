@@ -19,8 +19,9 @@ _NO_G2P = "none"
 _G2P = (*G2P, _NO_G2P)
 _text = partial(option, section="text")
 _phonemes = partial(option, section="phonemes: words as phones, from a dictionary (English) or eSpeak NG")
-# Fields of TextConfig whose options keep the originals' names.
-_RENAMED = {
+# Fields of TextConfig and their options, some of which keep the originals' names.
+_OPTIONS = {
+    **{name: name for name in ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language")},
     "cleaners": "text_cleaners",
     "arpabet_by": "handle_arpabet",
     "arpabet_ambiguous": "handle_arpabet_ambiguous",
@@ -138,10 +139,8 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = (), initial: 
     A language implies ``g2p``, which implies a set of phones. The dictionary and heteronyms of ``initial``, the initial
     voice's front end, are kept unless others are given.
     """
-    values: dict[str, Any] = {
-        name: getattr(options, _RENAMED.get(name, name))
-        for name in ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language", "transcript_type", *_RENAMED)
-    }
+    values: dict[str, Any] = {field: getattr(options, name) for field, name in _OPTIONS.items()}
+    values["transcript_type"] = options.transcript_type
     g2p = values["g2p"] = options.g2p or (options.g2p_language and G2P[0])
     language = values["g2p_language"] = options.g2p_language or TextConfig.g2p_language
     if g2p is not None and options.input_type == "char":
@@ -168,14 +167,9 @@ def text_config(options: TextOptions, *, speakers: Sequence[str] = (), initial: 
 
 def _read_files(options: TextOptions | TextOverrides) -> dict[str, Any]:
     """Read the dictionary and heteronyms that are given, by field of TextConfig."""
-    read: dict[str, Any] = {}
-    for name, given, reader in (
-        ("cmudict", options.cmudict_path, dictionary_of_file),
-        ("heteronyms", options.heteronyms_path, heteronyms_of_file),
-    ):
-        if given is not None:
-            read[name] = reader(given)
-    return read
+    readers = {"cmudict": dictionary_of_file, "heteronyms": heteronyms_of_file}
+    paths = {name: getattr(options, f"{name}_path") for name in readers}
+    return {name: readers[name](path) for name, path in paths.items() if path is not None}
 
 
 def check_language_tag(language: str, *, option: str) -> None:
@@ -190,8 +184,7 @@ def check_language_tag(language: str, *, option: str) -> None:
 
 def options_of_text(config: TextConfig) -> dict[str, Any]:
     """Return defaults of TextOptions that describe the initial voice's front end."""
-    names = ("input_type", "symbol_set", "p_arpabet", "g2p", "g2p_language", *_RENAMED)
-    options: dict[str, Any] = {_RENAMED.get(name, name): getattr(config, name) for name in names}
+    options: dict[str, Any] = {name: getattr(config, field) for field, name in _OPTIONS.items()}
     if config.g2p is None:
         del options["g2p_language"]
         if config.input_type != "char":  # phones are not cleaned

@@ -17,7 +17,7 @@ _UNSTRESSED = {"AH": "ə", "ER": "ɚ", "IY": "i"}  # if marked with a 0
 _STRESS = {"1": "ˈ", "2": "ˌ"}  # ARPAbet's and IPA's
 _VOWELS = frozenset("ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏɚɝᵻ")
 _TIE = "\u0361"
-_WRITTEN = {"\u035c": _TIE, "'": "ˈ", ":": "ː", "g": "ɡ"}  # alternative characters
+_WRITTEN = str.maketrans({"\u035c": _TIE, "'": "ˈ", ":": "ː", "g": "ɡ"})  # alternative characters
 _BETWEEN_SYLLABLES = re.compile(r"[\s.‿]+")
 _ARPABET_WORD = re.compile(r"[A-Z]+[0-9]?")
 
@@ -37,7 +37,9 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
     if not to_ipa and (alphabet == "ipa" or (table.phones and table.name != "arpabet")):
         reads = f"phones of {table.name}" if table.phones and table.name != "arpabet" else "ARPAbet"
         raise InputError(f"{shown(phones)}{at(where)}: {alphabet} is not converted, but the voice reads {reads}")
-    given = phones.upper() if alphabet == "arpabet" else _plain(canonical_phone(phones).strip().strip("/[]"))
+    given = phones.upper()
+    if alphabet == "ipa":
+        given = _BETWEEN_SYLLABLES.sub("", canonical_phone(phones).strip().strip("/[]").translate(_WRITTEN))
     if not given.strip():
         raise InputError(f"{shown(phones)}{at(where)}: no phones; expected such as {_EXAMPLES[alphabet]}")
     try:
@@ -56,13 +58,6 @@ def _ipa_of(phone: str) -> str:
     name, stress = phone.rstrip("012"), phone[-1]
     ipa = _UNSTRESSED.get(name, _ARPABET_TO_IPA[name]) if stress == "0" else _ARPABET_TO_IPA[name]
     return _STRESS.get(stress, "") + ipa
-
-
-def _plain(ipa: str) -> str:
-    """Remove IPA's syllable separators, and use the usual letters."""
-    for other, usual in _WRITTEN.items():
-        ipa = ipa.replace(other, usual)
-    return _BETWEEN_SYLLABLES.sub("", ipa)
 
 
 def _split_ipa(ipa: str, symbol_set: str) -> list[str]:

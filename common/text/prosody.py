@@ -119,22 +119,24 @@ def pause_seconds(attributes: Mapping[str, str]) -> float:
 
 
 def _changed(style: Style, attribute: _Attribute, value: str, *, tag: str) -> Style:
+    changes: dict[str, Any] = {name: getattr(NEUTRAL, name) for name in (attribute.field, *attribute.absolute)}
     if value == "default":
-        default: dict[str, Any] = {name: getattr(NEUTRAL, name) for name in (attribute.field, *attribute.absolute)}
-        return replace(style, **default)
-    if value in attribute.keywords:
-        return _multiplied(style, attribute.field, attribute.keywords[value])
-    match = _AMOUNT.fullmatch(value)
-    unit = match[3].lower() if match else ""
-    if not match or unit not in attribute.units or (not unit and match[1]):
-        expected = ", ".join([*attribute.keywords, "default"])
-        raise ValueError(f"{tag}: expected such as {attribute.examples}, or one of {expected}, got {value!r}")
-    amount = float(match[1] + match[2])
-    if unit == "hz" and match[1]:
-        return replace(style, pitch_shift=style.pitch_shift + amount)
-    if unit == "hz":
-        return replace(style, pitch=1.0, pitch_shift=0.0, pitch_hz=amount)
-    return _multiplied(style, attribute.field, _factor(amount, unit, signed=bool(match[1])))
+        return replace(style, **changes)
+    factor = attribute.keywords.get(value)
+    if factor is None:
+        match = _AMOUNT.fullmatch(value)
+        unit = match[3].lower() if match else ""
+        if not match or unit not in attribute.units or (not unit and match[1]):
+            expected = ", ".join([*attribute.keywords, "default"])
+            raise ValueError(f"{tag}: expected such as {attribute.examples}, or one of {expected}, got {value!r}")
+        amount = float(match[1] + match[2])
+        if unit == "hz" and match[1]:
+            return replace(style, pitch_shift=style.pitch_shift + amount)
+        if unit == "hz":
+            return replace(style, **changes | {"pitch_hz": amount})
+        factor = _factor(amount, unit, signed=bool(match[1]))
+    changes = {attribute.field: getattr(style, attribute.field) * factor}
+    return replace(style, **changes)
 
 
 def _factor(amount: float, unit: str, *, signed: bool) -> float:
@@ -145,11 +147,6 @@ def _factor(amount: float, unit: str, *, signed: bool) -> float:
         steps = max(-1000.0, min(amount, 1000.0))  # far beyond every limit, and within a float's range
         return 2 ** (steps / 12) if unit == "st" else 10 ** (steps / 20)
     return amount
-
-
-def _multiplied(style: Style, name: str, factor: float) -> Style:
-    multiplied: dict[str, Any] = {name: getattr(style, name) * factor}
-    return replace(style, **multiplied)
 
 
 def _limited(style: Style, tag: str) -> Style:

@@ -36,12 +36,7 @@ _QUOTES = "\"'”’»"
 _OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
 _NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
 
-# German dates and similar ordinals, before words that English lacks or after an article: "3. Mai", "am 1. April".
-_GERMAN_ORDINAL = re.compile(
-    r"\b[0-9]{1,2}\.\s(?:Januar|Jänner|Februar|März|Mai|Juni|Juli|Oktober|Dezember|Jahrhundert)"
-    r"|\b(?:[Aa]m|[Vv]om|[Dd]e[mnrs]|[Bb]is)\s[0-9]{1,2}\.\s(?:April|August|September|November|Klasse|Stock|Platz|Tag)"
-)
-
+_GERMAN_ORDINAL = compiled("<GERMAN_ORDINAL>")  # before a word that English lacks, or after an article: "am 1. April"
 _STARTER = compiled(r"(?:<sentence_starters>)\b(?!\.)")
 _WORD = re.compile(r"(?<![\w.@/])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
 _LONGEST_WORD = 12  # characters of an abbreviation
@@ -110,14 +105,10 @@ class _Splitter:
         self._longest, self._most = longest, most
         self._drafts: list[_Draft] = []
         self._before: _Draft | None = None  # the last one with spans
-        self._new_block()
-
-    def _new_block(self) -> None:
-        self._spans: list[Span] = []
-        self._spoken = False
+        self._spans: list[Span] = []  # of the block
+        self._spoken = False  # whether any of them is
 
     def add(self, item: Item) -> None:
-        """Add the next item of a text."""
         if isinstance(item, Span):
             self._add_span(item)
         elif isinstance(item, Boundary):
@@ -129,7 +120,6 @@ class _Splitter:
             self._rest(item)
 
     def finish(self) -> list[TextUtterance]:
-        """Return the utterances of all items that were added."""
         self._end_block(last=True)
         if self._drafts:
             self._drafts[-1].pause *= self._drafts[-1].explicit
@@ -162,12 +152,12 @@ class _Splitter:
         before = self._before
         if self._spoken or (last and before is None and any(span.text.strip() for span in self._spans)):
             self._split()
-            self._new_block()
-            return
-        if before is not None:
+        elif before is not None:
             stripped = [replace(span, text=span.text.rstrip()) for span in self._spans if span.text.strip()]
             before.spans += [_said_by(before.spans[-1], span) for span in stripped]
-            self._new_block()
+        else:
+            return
+        self._spans, self._spoken = [], False
 
     def _split(self) -> None:
         masked = _BRACES.sub(lambda match: ATOM * len(match[0]), "".join(span.masked for span in self._spans))
@@ -206,9 +196,8 @@ def _together(pieces: Iterator[_Piece], longest: int) -> Iterator[_Piece]:
     held: _Piece | None = None
     for piece in pieces:
         if held and not held.ends_paragraph and piece.end - held.start <= longest:
-            held = replace(piece, start=held.start)
-            continue
-        if held:
+            piece = replace(piece, start=held.start)
+        elif held:
             yield held
         held = piece
     if held:
@@ -222,10 +211,9 @@ def _pieces(text: str, most: int) -> Iterator[_Piece]:
     for piece in _sentences(text):
         says = _SPOKEN.search(text, piece.start, piece.end) is not None
         if held and not (held_says and says):
-            held = replace(piece, start=held.start, pause=max(held.pause, piece.pause))
-            held_says = held_says or says
-            continue
-        if held:
+            piece = replace(piece, start=held.start, pause=max(held.pause, piece.pause))
+            says = says or held_says
+        elif held:
             yield from _cut(text, held, most)
         held, held_says = piece, says
     if held:

@@ -115,7 +115,6 @@ class _Reader:
         self._silence = 0.0  # s
 
     def read(self, text: str, *, where: str) -> list[Item]:
-        """Return the items of the whole text; raises InputError."""
         parser = self._parser
         text = _DECLARATION.sub(lambda match: " " * len(match[0]), text, count=1)
         try:

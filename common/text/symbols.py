@@ -81,7 +81,6 @@ class SymbolTable:
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """The id of each symbol."""
         return {symbol: index for index, symbol in enumerate(self.symbols)}
 
     def __contains__(self, symbol: str) -> bool:

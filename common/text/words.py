@@ -22,6 +22,7 @@ _STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
 _WEIGHTS = {"equal": 10, "replace": 4, "insert": 1}  # of letters, to find the word that a part comes from
 
 Owner = tuple[int, int]  # indices of the first and last word that a sound or token belongs to
+FindOwners = Callable[[], tuple[list[str], list[Owner | None]]]  # finds tokens, and each symbol's tokens or None
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,6 @@ class Written:
     span: int
     reading: str  # what the front end reads, including punctuation
     before: str = ""  # spaces
-
-
-@dataclass(frozen=True)
-class Spoken:
-    """A text's reading and symbols, and a function that finds its tokens (between spaces) and each symbol's tokens."""
-
-    reading: str
-    symbols: list[str]
-    find_owners: Callable[[], tuple[list[str], list[Owner | None]]]  # tokens; each symbol's tokens, or None
 
 
 def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
@@ -213,12 +205,9 @@ def _owners_in_part(
 
 def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], str]]:
     """Group sounds by eSpeak's words, each with its phones as one string."""
-    groups: dict[tuple[int, int], list[SpokenSymbol]] = {}
-    for sound in sounds:
-        if sound.word >= 0:
-            groups.setdefault((sound.part, sound.word), []).append(sound)
-    said = ((group, "".join(sound.symbol for sound in group)) for group in groups.values())
-    return [(group, phones.translate(_STRESS_AND_LENGTH)) for group, phones in said]
+    of_words = (sound for sound in sounds if sound.word >= 0)
+    groups = [list(group) for _, group in groupby(of_words, key=lambda sound: (sound.part, sound.word))]
+    return [(group, "".join(sound.symbol for sound in group).translate(_STRESS_AND_LENGTH)) for group in groups]
 
 
 def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> list[Owner | None]:

@@ -30,6 +30,7 @@ class _Language:
 
     def __init__(self, name: str, tag: str) -> None:
         self._name, self._tag = name, "pt_BR" if tag == "pt-br" else name
+        self._gap = "" if name == "cmn" else " "  # between words
         self._words = word_table(f"{name}_words")
         self._units = word_table(f"{name}_units") | word_table(f"{name}_currencies")
         self._magnitudes = word_table(f"{name}_magnitudes")
@@ -62,8 +63,7 @@ class _Language:
         return named(int(text), language=self._tag, to=to).replace(",", "")
 
     def digits(self, text: str) -> str:
-        """Read each digit by itself."""
-        return ("" if self._name == "cmn" else " ").join(self.cardinal(one) for one in text if one in "0123456789")
+        return self._gap.join(self.cardinal(one) for one in text if one in "0123456789")
 
     def number(self, text: str) -> str:
         """Read a written number: "1.234,5" -> "mil doscientos treinta y cuatro coma cinco"."""
@@ -71,19 +71,17 @@ class _Language:
         if not fraction:
             return self.cardinal(whole)
         by_digit = self._name in ("de", "cmn") or fraction[0] == "0" or len(fraction) > 2
-        gap = "" if self._name == "cmn" else " "
         said = self.digits(fraction) if by_digit else self.cardinal(fraction)
-        return gap.join([self.cardinal(whole), self._words["comma"], said])
+        return self._gap.join([self.cardinal(whole), self._words["comma"], said])
 
     def count(self, match: re.Match) -> str:
         """Read a number, with spaces where it touches letters: "A4" -> "A vier"."""
         before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
-        gap = "" if self._name == "cmn" else " "
-        return gap * before.isalpha() + self.number(match[0]) + gap * after.isalpha()
+        return self._gap * before.isalpha() + self.number(match[0]) + self._gap * after.isalpha()
 
     def measure(self, match: re.Match) -> str:
         """Read a number with a unit or currency on either side and a magnitude: "2,50 €", "$5", "3 Mio. €", "20 km"."""
-        names, magnitude, gap = self._units[match["unit"]], match["magnitude"], "" if self._name == "cmn" else " "
+        names, magnitude, gap = self._units[match["unit"]], match["magnitude"], self._gap
         unit, _, part = names.partition(";")
         number = re.sub(r"[\s.']" if gap else ",", "", match["number"])
         if magnitude:
@@ -123,7 +121,7 @@ class _Language:
             name = others[-1] if "," in number else others[0] if _FEW.fullmatch(number) else others[1]
         else:
             name = others[0]
-        return f"{words}{name}" if self._name == "cmn" else f"{words} {name}"
+        return f"{words}{self._gap}{name}"
 
 
 def _constant(words: str, _: re.Match) -> str:

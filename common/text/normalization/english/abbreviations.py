@@ -7,7 +7,6 @@ from common.text.normalization.rules import rules
 from common.text.tables import compiled
 
 _SENTENCE_ENDS = compiled("<SENTENCE_ENDS>")
-_DRIVE_NAME = re.compile(r"\b[A-Z0-9][\w']*\s$")
 
 
 def _saint_or_street(match: re.Match) -> str:
@@ -26,17 +25,9 @@ def _saint_or_street(match: re.Match) -> str:
     return ("street" if is_street else "saint") + ("." if ends and match[0].endswith(".") else "")
 
 
-def _drive(match: re.Match) -> str:
-    if not _DRIVE_NAME.search(match.string[: match.start()]):
-        return match[0]
-    ends = match[0].endswith(".") and _SENTENCE_ENDS.match(match.string[match.end() :])
-    return "drive." if ends else "drive"
-
-
 expand_labels = rules("places", "label_rules")
 expand_abbreviations = rules(
-    *("latin", "titles_and_drives", "dotted_abbreviations", "streets_and_companies"),
-    drive=_drive,
+    *("latin", "drives", "title_rules", "dotted_abbreviations", "streets_and_companies"),
     saint_or_street=_saint_or_street,
 )
 

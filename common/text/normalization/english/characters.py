@@ -14,11 +14,10 @@ _PLAIN |= {"•": ", ", "\u00ad": "", **dict.fromkeys("®™·⋅∙†‡¿¡�
 _PLAIN |= {sign: f" {words} " for sign, words in word_table("plain_signs").items()}
 KEPT_SIGNS = "£€¥₩₹₽₺₪₫฿₱₦₴₸₡₵₿¢°"  # read by later rules; Unidecode would turn them into letters
 _READ = frozenset((*_PLAIN, *KEPT_SIGNS, "$"))
-_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-_SUPERSCRIPT = re.compile("⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _GREEK_LETTER = compiled("<GREEK>")
 _UNUSUAL = re.compile(rf"[^\x00-\x7f{KEPT_SIGNS}]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_read_formula_signs = rules("formula_signs")
 _tidy = rules("tidy")
 read_signs = rules("signs")  # signs that are spoken; others become spaces in `tidy`
 
@@ -55,15 +54,6 @@ def is_phonetic(letter: str) -> bool:
     return letter != "ə" and script_of(letter) == "IPA"
 
 
-def _angle(match: re.Match) -> str:
-    """ "40° 26′ 46″" -> "40 degrees 26 minutes 46 seconds"."""
-    names = zip(("degree", "minute", "second"), match.groups())
-    return " ".join(f"{number} {name}{'' if number == '1' else 's'}" for name, number in names if number)
-
-
-_read_formula_signs = rules("formula_signs", angle=_angle, superscripts=lambda digits: digits.translate(_SUPERSCRIPTS))
-
-
 def _plain_character(match: re.Match) -> str:
     character = match[0]
     if character in _PLAIN:
@@ -79,9 +69,7 @@ def plain_characters(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", _SURROGATE.sub("", text))
-    text = _read_formula_signs(text)
-    text = _SUPERSCRIPT.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
-    return _UNUSUAL.sub(_plain_character, text)
+    return _UNUSUAL.sub(_plain_character, _read_formula_signs(text))
 
 
 def tidy(text: str) -> str:

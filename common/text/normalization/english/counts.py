@@ -3,7 +3,7 @@
 import re
 
 from common.text.normalization.english.pronunciation import is_spelled, spell
-from common.text.normalization.english.quantities import LOOSE_UNITS, full_stop, several_units, unit_name
+from common.text.normalization.english.quantities import LOOSE_UNITS, QUANTITIES, full_stop, several_units, unit_name
 from common.text.normalization.numbers import (
     cardinal,
     digits,
@@ -97,26 +97,9 @@ def _count(match: re.Match) -> str:
     return f"{left}{number_words(match[0])}{right}"
 
 
-def _european(match: re.Match) -> str:
-    """ "1.234,56" -> "1234.56"."""
-    return re.sub("[.' ]", "", match[1]) + "." + match[2]
+read_forms = rules("emoticons", "written_forms", "algebra")
 
-
-read_forms = rules(
-    *("emoticons", "written_forms", "algebra"), european=_european, ungrouped=lambda match: match[0].replace(",", "")
-)
-read_labelled_numbers = rules(
-    "labelled_numbers", grouped=lambda match: re.sub("[. ']", ",", match[0]), telephone=_telephone
-)
-read_fractions = rules("fractions", mixed_fraction=_mixed_fraction, part_of_unit=_part_of_unit, fraction=_fraction)
-read_counts = rules(
-    *("codes", "powers", "counts"),
-    version=lambda match: " point ".join(map(number_words, match[1].split("."))),
-    mixed=_mixed,
-    count=_count,
-)
-
-MONTHS = tuple(table_text("month_names").lower().split("|"))
+_MONTHS = tuple(table_text("month_names").lower().split("|"))
 _YEAR_BEFORE = compiled(r"(?i)\b(?:<before_years>|<month_names>)[,(]?\s\(?$")
 _PLURAL_AFTER = re.compile(r"\s(?:[a-z]+\s)?(?:people|men|women|children|feet|[a-z]{2,}(?<!s)(?<!u)(?<!i)s)\b")
 _NOT_PLURAL = re.compile(r"\s(?:was|is|has|does|his|its|this|as|us|goes|marks|sees|saw)\b")
@@ -129,7 +112,7 @@ def _numeric_date(match: re.Match) -> str:
         month, day = day, month
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return match[0]
-    return f"{MONTHS[month - 1]} {ordinal(day)} {written_year(number)}"
+    return f"{_MONTHS[month - 1]} {ordinal(day)} {written_year(number)}"
 
 
 def _years(match: re.Match) -> str:
@@ -166,6 +149,22 @@ def _bare_year(match: re.Match) -> str:
     return match[1]
 
 
-read_dates = rules("dates", numeric_date=_numeric_date, season=_season, month=lambda number: MONTHS[int(number) - 1])
-read_years = rules("years", years=_years, bare_year=_bare_year)
-read_times = rules("time_zones", "half_day_times", "clock_times", zone=spell)
+# Every rule that reads digits, from the most specific to the most general.
+read_numbers = rules(
+    *("dates", "time_zones", "half_day_times", "clock_times", "labelled_numbers", "money", "fractions"),
+    *("dimensions", "heights", "measures", "years", "codes", "powers", "counts"),
+    numeric_date=_numeric_date,
+    season=_season,
+    month=lambda number: _MONTHS[int(number) - 1],
+    zone=spell,
+    telephone=_telephone,
+    mixed_fraction=_mixed_fraction,
+    part_of_unit=_part_of_unit,
+    fraction=_fraction,
+    years=_years,
+    bare_year=_bare_year,
+    version=lambda match: " point ".join(map(number_words, match[1].split("."))),
+    mixed=_mixed,
+    count=_count,
+    **QUANTITIES,
+)

@@ -5,17 +5,9 @@ import unicodedata
 
 from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels, read_roman
 from common.text.normalization.english.characters import plain_characters, read_signs, tidy
-from common.text.normalization.english.counts import (
-    read_counts,
-    read_dates,
-    read_forms,
-    read_fractions,
-    read_labelled_numbers,
-    read_times,
-    read_years,
-)
+from common.text.normalization.english.counts import read_forms, read_numbers
 from common.text.normalization.english.pronunciation import read_addresses, read_letters
-from common.text.normalization.english.quantities import read_bare_units, read_measures, read_money
+from common.text.normalization.english.quantities import read_bare_units
 from common.text.symbols import ARPABET
 from common.text.tables import compiled
 
@@ -24,17 +16,11 @@ _ARPABET_GROUP = re.compile(rf"(\{{\s*(?:{_PHONE})(?:\s+(?:{_PHONE}))*\s*\}})")
 _MOST_PASSES = 5  # the second pass changes fewer than one odd text in a thousand, such as "9.ch" -> "nine.ch"
 _KEPT_ACCENTS = compiled("<KEPT_ACCENTS>")
 _DIGIT = re.compile(r"[0-9]")
-# Every rule that reads digits, from the most specific to the most general.
-_NUMBER_RULES = (
-    *(read_dates, read_times, read_labelled_numbers, read_money, read_fractions, read_measures, read_years),
-    read_counts,
-)
 
 
 def _read(text: str) -> str:
     text = expand_labels(read_addresses(read_forms(plain_characters(text))))
-    for read in _NUMBER_RULES if _DIGIT.search(text) else ():
-        text = read(text)
+    text = read_numbers(text) if _DIGIT.search(text) else text
     text = expand_abbreviations(read_roman(text.replace('"', " ")))
     return tidy(read_signs(read_bare_units(read_letters(text))))
 

@@ -64,15 +64,6 @@ def _capitals(match: re.Match) -> str:
     return spell(word) + (ending + stop if ending else "")  # without one, its last full stop also ends the sentence
 
 
-def _degree(match: re.Match) -> str:
-    return spell(re.sub("[^A-Za-z]", "", match[0].removesuffix("s"))) + (match[1] or "")
-
-
-def _dotted(match: re.Match) -> str:
-    letters = "".join(match[1].split()).lower()
-    return letters + (match[2] or "") + (" " if match[1].endswith(" ") else "")
-
-
 def _compound(match: re.Match) -> str:
     """ "CaCO3" -> "c.a.c.o. three"."""
     pieces = re.findall("[A-Za-z]+|[0-9]+", match[0])
@@ -80,12 +71,7 @@ def _compound(match: re.Match) -> str:
 
 
 read_letters = rules(
-    "letters",
-    degree=_degree,
-    initials=lambda letters: spell(letters) if len(letters) > 1 else letters,
-    dotted=_dotted,
-    capitals=_capitals,
-    last_letter=lambda match: match[0][-1].lower(),
+    "letters", initials=lambda letters: spell(letters) if len(letters) > 1 else letters, capitals=_capitals
 )
 
 _SPELLED_DOMAINS = word_set("spelled_domains")

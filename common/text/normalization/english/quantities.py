@@ -1,6 +1,7 @@
 """Amounts of money and of units: "£3.50", "$3.5 million", "99p", "5 km", "20°C", "5'11\"", "3 x 5", "50%", "60 mph"."""
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from common.text.normalization.numbers import cardinal, number_words, year
@@ -73,16 +74,6 @@ def _amounts(match: re.Match) -> str:
     return ("minus " if minus else "") + words + (" per " if per else "")
 
 
-read_money = rules(
-    "money",
-    amounts=_amounts,
-    amount_before=lambda match: _amount(match[1], match[2], _CURRENCIES[match[3]]),
-    amount_after=lambda match: _amount(match[2], match[3], _CURRENCIES[match[1].upper()]),
-    cents=lambda match: _amount("0." + match[1].zfill(2), None, _CURRENCIES["$"]),
-    pence=lambda match: _amount("0." + match[1].zfill(2), None, _CURRENCIES["£"]),
-)
-
-
 def several_units(unit: str) -> str:
     """ "mile per hour" -> "miles per hour"."""
     head, joint, rest = re.split("( per | of |$)", unit, maxsplit=1)
@@ -134,11 +125,6 @@ def _unit(match: re.Match) -> str:
     return f"{_quantity(match)} {unit}{full_stop(match, bool(stop))}"
 
 
-def _inches(match: re.Match) -> str:
-    unit = "inch" if _is_one(match, match[4]) else "inches"
-    return f"{_quantity(match)} {unit}{full_stop(match, match[0].endswith('.'))}"
-
-
 def _degrees(match: re.Match) -> str:
     scale = _SCALES.get((match[4] or match[5] or "").lower(), "")
     words = _quantity(match)
@@ -173,20 +159,17 @@ def _inch_sign(match: re.Match) -> str:
     return f"{number_words(match[1])} {'inch' if match[1] == '1' else 'inches'}"
 
 
-read_measures = rules(
-    *("dimensions", "heights", "measures"),
-    inch_sign=_inch_sign,
-    quantity=_quantity,
-    degrees=_degrees,
-    dimensions=_dimensions,
-    unit=_unit,
-    inches=_inches,
-)
-
-
-def _bare_unit(match: re.Match) -> str:
-    per = {"km/h": "kilometer per hour", "m/s": "meter per second"}
-    return several_units(per.get(match[1]) or _UNITS[match[1]])
-
-
-read_bare_units = rules("bare_units", bare_unit=_bare_unit)
+# The functions that the rules for money, dimensions, heights and measures call.
+QUANTITIES: dict[str, Callable[[re.Match], str]] = {
+    "amounts": _amounts,
+    "amount_before": lambda match: _amount(match[1], match[2], _CURRENCIES[match[3]]),
+    "amount_after": lambda match: _amount(match[2], match[3], _CURRENCIES[match[1].upper()]),
+    "cents": lambda match: _amount("0." + match[1].zfill(2), None, _CURRENCIES["$"]),
+    "pence": lambda match: _amount("0." + match[1].zfill(2), None, _CURRENCIES["£"]),
+    "inch_sign": _inch_sign,
+    "quantity": _quantity,
+    "degrees": _degrees,
+    "dimensions": _dimensions,
+    "unit": _unit,
+}
+read_bare_units = rules("bare_units", several=several_units)

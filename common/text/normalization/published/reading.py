@@ -101,21 +101,21 @@ def _dollars(match: re.Match) -> str:
     return _units_and_cents(quantity, "dollar", write_units=str, write_cents=str)
 
 
-_SHARED: dict[str, Callable[[re.Match], str]] = {
-    "without_commas": lambda match: match[0].replace(",", ""),
-    "ordinal": lambda match: named(int(match[0][:-2]), to="ordinal"),
-}
+def _ordinal(match: re.Match) -> str:
+    return named(int(match[0][:-2]), to="ordinal")
+
+
 # Amounts of dollars, pounds, euros and won, with magnitudes (million, m, b, t).
 expand_currency = rules("published_currency", amount=_amount_words)
 # As published, digits after a decimal point are read as one whole number ("10.05" is "ten point five"), and any number
 # from 1001 to 2999 as a year ("1010 houses" is "ten ten houses").
-expand_numbers = rules("published_numbers", amount=_amount_words, number=_number, **_SHARED)
+expand_numbers = rules("published_numbers", amount=_amount_words, ordinal=_ordinal, number=_number)
 # Dollars are the only currency, hundreds have no "and", "twenty-one" keeps its hyphen, "1980s" is "nineteen eightys".
 expand_numbers_of_tacotron2 = rules(
     "tacotron2_numbers",
     dollars=_dollars,
+    ordinal=_ordinal,
     number=lambda match: _read_digits(match[0], _cardinal_of_tacotron2),
-    **_SHARED,
 )
 
 
