@@ -27,13 +27,16 @@ def describe_training(
     ``metric`` selects the best checkpoint, that of epoch ``best_kept``. ``adversarial`` losses say little.
     """
     last, parts, found = history[-1], [], True
+    starts_from_voice = history[0]["epoch"] == 0
     diagonality, unattended = _attention(last)
     if aligned is not None and diagonality is not None:
         found = has_alignment(history, aligned)
         figures = f"diagonality {round(diagonality, 2) + 0.0:.2f}"
         figures += "" if unattended is None else f", unattended phones {100 * unattended:.0f} %"
         parts = [f"{'alignment found' if found else 'no alignment yet'} ({figures})"]
-    if history[0]["epoch"] == 0 and None not in (pair := [find_figure(history[0], metric), find_figure(last, metric)]):
+        if starts_from_voice and not found:  # its aligner may find durations in new recordings, with attention unsharp
+            parts = [f"{figures}, initially {_attention(history[0])[0] or 0.0:.2f}"]
+    if starts_from_voice and None not in (pair := [find_figure(history[0], metric), find_figure(last, metric)]):
         parts += [f"{metric} {pair[1]:.2f}, initially {pair[0]:.2f}"]
     parts += _trend(history, metric, is_aligned=found, best_kept=best_kept, adversarial=adversarial)
     return f"epoch {last['epoch']:.0f}: {'; '.join(parts)}" if parts else ""
