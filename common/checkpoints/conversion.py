@@ -1,17 +1,19 @@
-"""Converts other implementations' checkpoints to our format."""
+"""Converts other implementations' checkpoints to our format, and describes checkpoints."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT, Checkpoint
+from common.checkpoints.command_line import ConversionOptions
+from common.checkpoints.exported import open_exported
 from common.checkpoints.layout import with_state_dict
-from common.checkpoints.loading import check_fit
-from common.checkpoints.options import ConversionOptions
-from common.checkpoints.reading import read_payload, read_published
-from common.config import naming_errors
+from common.checkpoints.loading import check_fit, new_networks
+from common.checkpoints.reading import file_format, load_checkpoint, read_payload, read_published
+from common.config import naming_errors, to_plain
 from common.errors import CheckpointError, OptionError
 from common.files import parse_yaml, read_text
+from common.registry import get_model
 
 
 def convert_checkpoint(path: Path, options: ConversionOptions) -> Checkpoint:
@@ -46,3 +48,43 @@ def _with_given(payload: dict[str, Any], options: ConversionOptions, *, path: Pa
             raise OptionError(f"--discriminators {discriminators}: {problem}")
         given |= other
     return payload | given
+
+
+def inspect_checkpoint(path: Path) -> dict[str, Any]:
+    """Return what `scripts/inspect_checkpoint.sh --json` prints for a checkpoint or an exported file.
+
+    Raises CheckpointError for other files, damaged ones, and those of other programs.
+    """
+    more: dict[str, Any] = {}
+    if file_format(path) == "onnx":
+        exported, checkpoint = open_exported(path)
+        said = exported.description
+        more |= {"layout": "onnx", "part": said["part"], "context_frames": said["context_frames"]}
+        more |= {name: {key: {"shape": shape} for key, shape in said[name].items()} for name in ("inputs", "outputs")}
+        checkpoint = replace(checkpoint, networks={said["network"]: {}})  # without its weights
+        networks = new_networks(checkpoint, where=str(path))
+    else:
+        checkpoint = load_checkpoint(path)
+        networks = check_fit(checkpoint, where=str(path))
+    spec, training = get_model(checkpoint.model), checkpoint.training
+    if training is not None:
+        training = {name: training[name] for name in ("epoch", "iteration")} | {"optimizers": [*training["optimizers"]]}
+    return {
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "model": checkpoint.model,
+        "role": spec.role,
+        "layout": checkpoint.layout,
+        "foreign": checkpoint.layout not in (OWN_LAYOUT, SAFETENSORS_LAYOUT),
+        "stripped": checkpoint.stripped and to_plain(checkpoint.stripped),
+        "config": to_plain(checkpoint.config),
+        "assumed_config": list(checkpoint.assumed_config),
+        "parameters": {name: sum(one.numel() for one in networks[name].parameters()) for name in checkpoint.networks},
+        "audio": to_plain(checkpoint.audio),
+        "assumed_audio": list(checkpoint.assumed),
+        "text": checkpoint.text and to_plain(checkpoint.text),
+        "longest": checkpoint.longest and to_plain(checkpoint.longest),
+        "ema": checkpoint.has_ema,
+        "training": training,
+        **more,
+    }

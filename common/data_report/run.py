@@ -1,6 +1,10 @@
-"""Make a data report: measure clips in worker processes, compare them with each other, and write the report."""
+"""Make a data report: measure clips in worker processes, compare them with each other, and write the report.
+
+Its charts are Matplotlib histograms as SVG with real text, drawn without a display.
+"""
 
 import functools
+import io
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -8,21 +12,24 @@ from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import quote
 
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
 from common.audio.options import AudioOptions
 from common.config import to_plain
-from common.data_report.charts import draw
-from common.data_report.clip import MEASURES, Clip, measure
+from common.data_report.clip import MEASURES, QUIETEST, Clip, measure, with_misfits
 from common.data_report.findings import KINDS, REFUSED, find_issues
 from common.data_report.options import Limits, ReportOptions
-from common.data_report.summary import OF_SPEAKERS, PERCENTILES, summarize
-from common.data_report.transcripts import with_misfits
+from common.data_report.summary import OF_SPEAKERS, PERCENTILES, summarize, values_of
 from common.extraction.batches import map_in_processes, mel_settings
 from common.extraction.corpus import read_lists
 from common.extraction.options import ExtractionOptions
 from common.files import make_folder, write_json, write_text, writing
 from common.options import option_of
 from common.pages.render import render_page, render_template
-from common.pages.tables import Measure, Row, cells, setting_rows, text_table
+from common.pages.tables import Measure, Row, cells, read_table, setting_rows, text_table
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
 from common.text.symbols import PHONE_SETS
@@ -79,7 +86,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
         **contents,
         title=str(dataset),
         players={wav: quote(os.path.relpath(dataset / wav, folder)) for wav in wavs if (dataset / wav).is_file()},
-        charts=draw(clips, limits),
+        charts=_charts(clips, limits),
         measures=measures,
         most_rows=MOST_LISTED,
         clips=_clip_rows(clips, {one.clip.utterance.index for one in findings}, measures),
@@ -117,3 +124,35 @@ def _tables(report: Mapping[str, Any]) -> list[tuple[str, list[Row]]]:
     speakers: list[Row] = [("speaker", *SPEAKER_MEASURES)]
     speakers += [(one["name"] or "all", *cells(SPEAKER_MEASURES, one)) for one in report["speakers"]]
     return [("All clips", distributions), ("Speakers", speakers)]
+
+
+@matplotlib.rc_context({"font.size": 10.5, "svg.fonttype": "none"})  # page pixels; text, not outlines
+def _charts(clips: Sequence[Clip], limits: Limits) -> list[dict[str, str]]:
+    """Draw the charts for which ``clips`` have values; return rows of charts.tsv with the ``address`` of each SVG.
+
+    A chart's histograms share their bins, and dashed lines mark the limits that are in range.
+    """
+    charts = []
+    for chart in read_table("data_report/charts.tsv"):
+        found = [np.array(values_of(clips, name)) for name in chart["figures"].split("; ")]
+        found = [values[values > QUIETEST] for values in found]
+        every = np.concatenate(found)
+        if not len(every):
+            continue
+        figure = Figure(figsize=(4.7, 3.0), layout="constrained")  # inches
+        axis = figure.subplots()
+        bins = np.histogram_bin_edges(np.round(every, 9), int(np.clip(2 * np.sqrt(len(every)), 10, 40))).tolist()
+        for values, label, color in zip(found, chart["labels"].split(", "), chart["colors"].split(", ")):
+            axis.hist(values, bins, histtype="stepfilled", label=label, color=f"tab:{color}", alpha=0.6)
+        axis.set(xlabel=chart["xlabel"], ylabel="clips")
+        axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+        left, right = axis.get_xlim()
+        for name in filter(None, chart["limits"].split(", ")):
+            if left <= (limit := getattr(limits, name)) <= right:
+                axis.axvline(limit, color="tab:red", linestyle="--", label="limit")
+        if len(axis.get_legend_handles_labels()[1]) > 1:  # above the axes, where it hides nothing
+            figure.legend(ncols=4, loc="outside upper center", frameon=False, columnspacing=1.2, handlelength=1.4)
+        file = io.StringIO()
+        figure.savefig(file, format="svg")
+        charts.append({**chart, "address": f"data:image/svg+xml,{quote(file.getvalue(), safe='/:;=+,()@!*?')}"})
+    return charts

@@ -25,10 +25,6 @@ class TextGridAlignment:
     durations: tuple[int, ...]  # (L,) mel frames
     end: float | None = None  # s, of the last interval
 
-    @property
-    def n_frames(self) -> int:
-        return sum(self.durations)
-
 
 def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     """Read the tier ``phones``, or ``anna - phones``, of a TextGrid in any format and encoding that Praat reads.
@@ -77,12 +73,13 @@ def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: Audi
     A mel-spectrogram has 1 + T // hop frames (or T // hop), while the rounded boundaries give ceil(T / hop). Raises
     InputError for a larger difference, which means that the TextGrid is of another recording.
     """
-    missing = n_frames - alignment.n_frames
+    n_own = sum(alignment.durations)
+    missing = n_frames - n_own
     last = alignment.durations[-1] + missing
     if abs(missing) > 1 or last < 0:
         hop_seconds = config.hop_length / config.sampling_rate
         raise InputError(
-            f"{path}: {alignment.n_frames} frames ({alignment.n_frames * hop_seconds:.2f} s), the recording has "
+            f"{path}: {n_own} frames ({n_own * hop_seconds:.2f} s), the recording has "
             f"{n_frames} ({n_frames * hop_seconds:.2f} s); is it the TextGrid of this recording?"
         )
     return replace(alignment, durations=(*alignment.durations[:-1], last))
@@ -98,7 +95,7 @@ def trim_silence(
     keep = round(seconds * config.sampling_rate / config.hop_length)  # frames
     phones, durations = alignment.phones, alignment.durations
     first_phone, last_phone = 0, len(phones)
-    first_frame, last_frame = 0, alignment.n_frames
+    first_frame, last_frame = 0, sum(durations)
     if phones[0] == EDGE_SILENCE:
         first_frame += max(0, durations[0] - keep)
         first_phone += keep == 0
