@@ -77,8 +77,7 @@ def parse_options(
     parse = parser.parse_known_intermixed_args if intermixed else parser.parse_known_args
     args, unknown = parse(argv)
     if unknown:
-        *others, last = [spec.name for spec in models] or ["Griffin-Lim"]
-        names = f"{', '.join(others)} and {last}" if others else last
+        names = " and ".join(spec.name for spec in models) or "Griffin-Lim"
         word = unknown[0].partition("=")[0]
         advice = "" if word.startswith("-") else "; put quotes around a text or name of several words"
         parser.error(f"{word}: not an option of {names}{advice}")

@@ -23,11 +23,8 @@ class RecordingDataset(ListedDataset):
 
     Only ``dataset_path`` and ``seed`` of a package's ``options`` are used. The other columns of text-to-mel lists,
     ``[|pitch/a.pt][|text][|speaker]``, are ignored. If the folder ``mels`` is given, the mel of ``wavs/a.wav`` is
-    ``a.pt`` in it.
-
-    Raises:
-        InputError: a list, recording or mel is missing, a recording doesn't fit ``audio``, or the mels were made with
-            other audio settings.
+    ``a.pt`` in it. Raises InputError if a list, recording or mel is missing, a recording doesn't fit ``audio``, or the
+    mels were made with other audio settings.
     """
 
     def __init__(

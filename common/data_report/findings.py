@@ -29,7 +29,6 @@ OUTLIERS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
     "misfit": ("misfit", np.asarray, 0.1),  # nats per frame
 }
 
-
 # Kinds of findings by name: level (refused: extraction or training stops or skips the clip; suspicious: it is used),
 # title, advice, and, for simple checks, the figures and the option with their limit.
 KINDS = {row.pop("kind"): row for row in read_table("data_report/kinds.tsv")}

@@ -7,8 +7,10 @@ import functools
 import io
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -18,18 +20,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from common.audio.options import AudioOptions
-from common.config import to_plain
+from common.config import AudioConfig, to_plain
 from common.data_report.clip import MEASURES, QUIETEST, Clip, measure, with_misfits
-from common.data_report.findings import KINDS, REFUSED, find_issues
+from common.data_report.findings import KINDS, REFUSED, Finding, find_issues
 from common.data_report.options import Limits, ReportOptions
-from common.data_report.summary import OF_SPEAKERS, PERCENTILES, summarize, values_of
 from common.extraction.batches import map_in_processes, mel_settings
 from common.extraction.corpus import read_lists
 from common.extraction.options import ExtractionOptions
 from common.files import make_folder, write_json, write_text, writing
+from common.importing.options import MENDED_BY_IMPORT, import_command
 from common.options import option_of
 from common.pages.render import render_page, render_template
-from common.pages.tables import Measure, Row, cells, read_table, setting_rows, text_table
+from common.pages.tables import Measure, Row, cells, read_measures, read_table, setting_rows, text_table
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
 from common.text.symbols import PHONE_SETS
@@ -37,9 +39,9 @@ from common.text.symbols import PHONE_SETS
 SHOWN = 20  # rows of a table on the terminal; the page has them all
 MOST_LISTED = 2000  # rows of a table on the page, which browsers must be able to open; report.json has all
 
-SPEAKER_MEASURES = [
-    Measure(row["key"], row["name"], "", row["form"], row["meaning"], scale=float(row["scale"])) for row in OF_SPEAKERS
-]
+FEW_CLIPS = 20  # of a speaker; with fewer, a voice can't be learned well
+PERCENTILES = {"minimum": 0, "low": 5, "median": 50, "high": 95, "maximum": 100}  # of a distribution
+OF_SPEAKERS = read_measures("data_report/speakers.tsv").values()  # mostly medians over a speaker's clips
 _HINT = "; choose another --report-output"
 
 
@@ -73,7 +75,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
         refused = {one.clip.utterance.index for one in findings if one.level == REFUSED}
         clips = with_misfits(clips, refused, dataset=dataset, checkpoint=options.report_checkpoint)
         findings = find(clips)
-    report = summarize(clips, findings, dataset=dataset, lists=lists, audio=audio_config)
+    report = _summarize(clips, findings, dataset=dataset, lists=lists, audio=audio_config)
     by_kind = {kind: [one for one in findings if one.kind == kind] for kind in report["kinds"]}
     contents = {"report": report, "tables": _tables(report), "kinds": KINDS, "by_kind": by_kind}
     print(render_template("data_report/terminal.txt", **contents, columns=_columns).strip())
@@ -101,6 +103,77 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
     return int(any(options.report_strict or finding.kind in ("missing", "unreadable") for finding in findings))
 
 
+def _summarize(
+    clips: Sequence[Clip], findings: Sequence[Finding], *, dataset: Path, lists: Sequence[Path], audio: AudioConfig
+) -> dict[str, Any]:
+    """Return the contents of the report on a corpus; ``audio`` is the expected format."""
+    counts = Counter(finding.kind for finding in findings)
+    kinds = {kind: {**about, "count": counts[kind]} for kind, about in KINDS.items() if counts[kind]}
+    speakers, notes = _speakers(clips), list[str]()
+    rate, usual = audio.sampling_rate, AudioConfig().sampling_rate
+    if rate != usual:
+        notes.append(f"also extract with --sampling-rate {rate}, or convert to {usual} Hz: {import_command(dataset)}")
+    few = [f"{one['name']} ({one['n_clips']})" for one in speakers if one["n_clips"] < FEW_CLIPS]
+    if few and len(speakers) > 1:
+        notes.append(f"speakers with fewer than {FEW_CLIPS} clips: {', '.join(few)}")
+    if mended := [KINDS[kind]["title"] for kind in kinds if kind in MENDED_BY_IMPORT]:
+        notes.append(f"{', '.join(mended)}: to fix, run {import_command(dataset)}")
+    first, *others = (
+        {clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))
+    )
+    for path, own in zip(lists[1:], others):
+        if unknown := sorted(map(str, own - first)):
+            notes.append(f"{path} has speakers that {lists[0]} lacks: {', '.join(unknown)}")
+    all_values = {name: _values_of(clips, name) for name in MEASURES}
+    seconds = sum(all_values["duration"])
+    n_found = len({one.clip.utterance.index for one in findings})
+    n_refused = len({one.clip.utterance.index for one in findings if one.level == REFUSED})
+    found = f"{n_found} with findings, {n_refused} of them refused" if n_found else "all clean"
+    return {
+        "headline": f"{len(clips)} clips, {timedelta(seconds=round(seconds))} of speech: {found}",
+        "n_clips": len(clips),
+        "n_clips_with_findings": n_found,
+        "hours": seconds / 3600,
+        "distributions": {
+            name: {"unit": MEASURES[name].unit}
+            | dict(zip(PERCENTILES, np.percentile(values, [*PERCENTILES.values()]).tolist()))
+            for name, values in all_values.items()
+            if values
+        },
+        "speakers": speakers,
+        "notes": notes,
+        "kinds": kinds,
+        "findings": [
+            {"level": one.level, "kind": one.kind, "index": one.clip.utterance.index}
+            | dict(zip(("where", "wav", "reason"), one.row))
+            for one in findings
+        ],
+        "clips": [_to_plain(clip) for clip in clips],
+    }
+
+
+def _speakers(clips: Sequence[Clip]) -> list[dict[str, Any]]:
+    """Return the figures of each speaker; the name is "" if the lists have no speakers."""
+    rows = []
+    for name in sorted({clip.utterance.speaker or "" for clip in clips}):
+        own = [clip for clip in clips if (clip.utterance.speaker or "") == name]
+        row = {"name": name, "n_clips": len(own), "seconds": sum(_values_of(own, "duration"))}
+        values = {measure.key: _values_of(own, measure.figure) for measure in OF_SPEAKERS if measure.figure}
+        rows.append(row | {key: float(np.median(one)) if one else None for key, one in values.items()})
+    return rows
+
+
+def _values_of(clips: Iterable[Clip], name: str) -> list[float]:
+    """Return a figure's values over the clips that have it."""
+    return [clip.figures[name] for clip in clips if name in clip.figures]
+
+
+def _to_plain(clip: Clip) -> dict[str, Any]:
+    item, sound = clip.utterance, {} if clip.sound is None else vars(clip.sound)
+    plain: dict[str, Any] = {"where": item.where, "wav": item.wav, "speaker": item.speaker, "n_symbols": clip.n_tokens}
+    return plain | {"cleaned_text": clip.cleaned} | sound | clip.figures
+
+
 def _columns(rows: list[Row]) -> str:
     """Format the first rows in columns, and say how many more there are."""
     return "\n".join(text_table(rows[:SHOWN]) + [f"  ... and {len(rows) - SHOWN} more"] * (len(rows) > SHOWN))
@@ -121,8 +194,8 @@ def _tables(report: Mapping[str, Any]) -> list[tuple[str, list[Row]]]:
     for name, values in report["distributions"].items():
         numbers = (MEASURES[name].cell(values[key]) for key in PERCENTILES)
         distributions.append((replace(MEASURES[name], unit=""), *numbers, MEASURES[name].unit))
-    speakers: list[Row] = [("speaker", *SPEAKER_MEASURES)]
-    speakers += [(one["name"] or "all", *cells(SPEAKER_MEASURES, one)) for one in report["speakers"]]
+    speakers: list[Row] = [("speaker", *OF_SPEAKERS)]
+    speakers += [(one["name"] or "all", *cells(OF_SPEAKERS, one)) for one in report["speakers"]]
     return [("All clips", distributions), ("Speakers", speakers)]
 
 
@@ -134,7 +207,7 @@ def _charts(clips: Sequence[Clip], limits: Limits) -> list[dict[str, str]]:
     """
     charts = []
     for chart in read_table("data_report/charts.tsv"):
-        found = [np.array(values_of(clips, name)) for name in chart["figures"].split("; ")]
+        found = [np.array(_values_of(clips, name)) for name in chart["figures"].split("; ")]
         found = [values[values > QUIETEST] for values in found]
         every = np.concatenate(found)
         if not len(every):

@@ -12,8 +12,7 @@ from common.audio.mel import MelExtractor
 from common.checkpoints.loading import LoadedCheckpoint
 from common.errors import InputError, OptionError
 from common.evaluation import results as reports
-from common.evaluation.evaluator import Evaluator
-from common.evaluation.items import EvaluationItem, read_copies, read_items
+from common.evaluation.evaluator import EvaluationItem, Evaluator, read_copies, read_items
 from common.evaluation.judges import installed, open_judges
 from common.evaluation.options import MUSHRA, RESULTS, EvaluationOptions
 from common.evaluation.results import Result

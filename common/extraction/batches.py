@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,26 +42,23 @@ T = TypeVar("T")
 TeacherModel = Callable[[Sequence[Tensor], Sequence[Tensor]], MelOutput]
 
 
-@dataclass(frozen=True)
-class _Results:
-    """A dataset of ``function(item)`` for each item, or the InputError that it raises."""
-
-    function: Callable[[Any], Any]
-    items: Sequence[Any]
-
-    def __getitem__(self, index: int) -> Any:
+def _results(items: list, function: Callable) -> list:
+    """Return ``function(item)`` for each item, or the InputError that it raises."""
+    results = []
+    for item in items:
         try:
-            return self.function(self.items[index])
+            results.append(function(item))
         except InputError as error:
-            return error
+            results.append(error)
+    return results
 
 
 def read_in_batches(function: Callable, items: Sequence, batches: Iterable[list[int]], *, n_workers: int) -> Iterator:
     """Yield a list of ``function(item)`` for each batch of indices; if it raises an InputError, that's the result."""
     loader: DataLoader = DataLoader(
-        _Results(function, items),  # type: ignore[arg-type]  # only __getitem__ is used
+        items,  # type: ignore[arg-type]  # only __getitem__ is used
         batch_sampler=batches,
-        collate_fn=list,
+        collate_fn=functools.partial(_results, function=function),
         **loader_processes(n_workers),
         worker_init_fn=leave_to_the_parent,
     )

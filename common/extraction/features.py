@@ -24,8 +24,6 @@ from common.text.ssml import Span
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
 
-_OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # folders that do not depend on durations
-
 
 @dataclass(frozen=True)
 class ExtractionPlan:
@@ -149,7 +147,7 @@ def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:
         if durations is not None and int(durations.sum()) == n_frames:
             item = with_durations(item, durations.numpy())
         else:  # averages over them are remade, too
-            kept = [one for one in kept if one in (*_OF_FRAMES, "attentions", "mels_teacher")]
+            kept = [one for one in kept if not one.startswith(("durations", "pitch_char", "pitch_trichar"))]
     elif durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):
         kept = []  # the TextGrid has changed, and so has everything that was cut or averaged with it
     return replace(item, kept=tuple(kept))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from common.data.sampler import GlobalBatchSampler
+from common.data.loader import GlobalBatchSampler
 from common.training.engine import StepResult
 
 
