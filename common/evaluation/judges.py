@@ -2,6 +2,7 @@
 
 import math
 import sys
+import warnings
 from collections.abc import Callable, Collection
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -184,7 +185,9 @@ def load_distillmos() -> Callable[[Tensor], float]:
 
 def load_speaker_encoder() -> Callable[[Tensor], list[float]]:
     """Load Resemblyzer (Wan et al. 2018): wave (T,) at `RATE` -> speaker embedding of norm 1, [] without speech."""
-    package = import_module("resemblyzer")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        package = import_module("resemblyzer")
     encoder = package.VoiceEncoder("cpu", verbose=False)
 
     def embed(wave: Tensor) -> list[float]:
