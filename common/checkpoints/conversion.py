@@ -29,13 +29,13 @@ def convert_checkpoint(path: Path, options: ConversionOptions) -> Checkpoint:
     if config is not None:
         if payload.get("config"):
             raise OptionError(f"--config {config}: {path} has its own configuration; leave out the option")
-        payload = payload | {"config": parse_yaml(read_text(config), where=str(config))}  # JSON is YAML too
+        payload |= {"config": parse_yaml(read_text(config), where=str(config))}  # JSON is YAML too
     if discriminators is not None:
         others = read_payload(discriminators)
         if not {"mpd", "msd"} <= others.keys() or "mpd" in payload:
             problem = f"{path} has its own discriminators" if "mpd" in payload else "contains no mpd and msd"
             raise OptionError(f"--discriminators {discriminators}: {problem}")
-        payload = payload | others
+        payload |= others
     with naming_errors(str(config or ""), error=CheckpointError):
         checkpoint = read_published(payload, path=path, training=True)
     for weights in filter(None, (checkpoint.networks, checkpoint.ema)):

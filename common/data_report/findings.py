@@ -64,7 +64,7 @@ def find_issues(clips: Sequence[Clip], *, audio: AudioConfig, limits: Limits) ->
     for clip in clips:
         reasons = [*_of_text(clip), *filter(None, [clip.fault])]
         if clip.sound is not None:
-            reasons += [*_of_file(clip.sound, audio), *_of_sound(clip, clip.sound, extractor, limits)]
+            reasons += [*_of_file(clip.sound, audio), *_of_sound(clip, extractor, limits)]
         found += [Finding(clip, *one) for one in reasons]
     order = list(KINDS)
     return sorted(found, key=lambda one: (order.index(one.kind), one.clip.utterance.index))
@@ -88,7 +88,7 @@ def _of_text(clip: Clip) -> Reasons:
         yield "unknown_symbols", ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in clip.unknown.items())
 
 
-def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits) -> Reasons:
+def _of_sound(clip: Clip, extractor: MelExtractor, limits: Limits) -> Reasons:
     figures, rate = clip.figures, extractor.config.sampling_rate
     n_samples = round(figures["duration"] * rate)  # after resampling, if needed
     n_frames, n_tokens = extractor.n_frames(n_samples), clip.n_tokens

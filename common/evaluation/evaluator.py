@@ -108,9 +108,10 @@ def find_recordings(phrases: Sequence[Phrase], options: EvaluationOptions) -> li
         folder = options.dataset_path
     found = []
     for phrase in phrases:
-        names = [phrase.output.with_suffix(one) for one in (".wav", ".flac")] if folder is not None else []
-        paths = [path for name in names if (path := Path(folder or "") / name).is_file()]
-        recording = options.dataset_path / phrase.wav if phrase.wav is not None else next(iter(paths), None)
+        recording = None if phrase.wav is None else options.dataset_path / phrase.wav
+        if recording is None and folder is not None:
+            paths = ((folder / phrase.output).with_suffix(suffix) for suffix in (".wav", ".flac"))
+            recording = next(filter(Path.is_file, paths), None)
         if recording is not None:
             check_wav(recording, sampling_rate=None, where=phrase.where)
             if recording.absolute().is_relative_to(options.output.absolute()):  # it would be overwritten

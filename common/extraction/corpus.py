@@ -183,8 +183,7 @@ def table(report: Report, folders: Sequence[str]) -> list[str]:
     n_good = report.n_utterances - len(report.refused)
     duration = timedelta(seconds=round(report.speech_seconds))
     rows: list[Row] = [("features", "made", "already complete")]
-    for folder in folders:
-        rows.append((f"{folder}/", str(report.made[folder]), str(report.kept[folder])))
+    rows += [(f"{folder}/", str(report.made[folder]), str(report.kept[folder])) for folder in folders]
     lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech", *text_table(rows), *report.notes]
     if report.refused:
         lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
