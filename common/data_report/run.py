@@ -118,11 +118,9 @@ def _summarize(
         notes.append(f"speakers with fewer than {FEW_CLIPS} clips: {', '.join(few)}")
     if mended := [KINDS[kind]["title"] for kind in kinds if kind in MENDED_BY_IMPORT]:
         notes.append(f"{', '.join(mended)}: to fix, run {import_command(dataset)}")
-    first, *others = (
-        {clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))
-    )
-    for path, own in zip(lists[1:], others):
-        if unknown := sorted(map(str, own - first)):
+    of_lists = [{clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))]
+    for path, own in zip(lists, of_lists):
+        if unknown := sorted(map(str, own - of_lists[0])):
             notes.append(f"{path} has speakers that {lists[0]} lacks: {', '.join(unknown)}")
     all_values = {name: _values_of(clips, name) for name in MEASURES}
     seconds = sum(all_values["duration"])

@@ -220,10 +220,10 @@ def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
 def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
     """Load a tensor of an earlier run; None if it's missing, truncated (by a power cut), not finite or misshapen."""
     try:
-        tensor = load_tensor(path) if path.is_file() else None
+        tensor = load_tensor(path)
     except InputError:
         return None
-    return tensor if tensor is not None and tensor.shape == shape and torch.isfinite(tensor).all() else None
+    return tensor if tensor.shape == shape and torch.isfinite(tensor).all() else None
 
 
 def write_feature(path: Path, tensor: Tensor) -> None:
