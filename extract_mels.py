@@ -8,10 +8,16 @@ from common.audio.options import AudioOptions
 from common.cli import ArgumentParser, names_given, run
 from common.data_report.options import Limits, ReportOptions
 from common.errors import InputError
-from common.extraction.arguments import chosen_teacher, extraction_parser, teacher_forcing_parser
-from common.extraction.options import ExtractionOptions, TeacherForcingOptions
+from common.extraction.options import (
+    ExtractionOptions,
+    TeacherForcingOptions,
+    chosen_teacher,
+    extraction_parser,
+    teacher_forcing_parser,
+)
 from common.options import add_options, read_options
 from common.signals import ended_by
+from common.text.options import TextOverrides
 
 # Modules that need PyTorch are imported inside functions, so that --help is fast.
 
@@ -45,7 +51,8 @@ def extract(args: argparse.Namespace) -> int:
     options: ExtractionOptions = read_options(args, ExtractionOptions)
     options.check()
     chosen = chosen_teacher(args, options)
-    teacher = None if chosen is None else open_teacher(*chosen, options)
+    text = TextOverrides(symbol_set=options.symbol_set, text_cleaners=options.text_cleaners)
+    teacher = None if chosen is None else open_teacher(chosen[1], text, ema=options.ema, model=chosen[0])
     audio: AudioOptions = read_options(args, AudioOptions)
     config = mel_settings(audio, corpus=options.dataset_path, teacher=teacher)
     plan = ExtractionPlan(options, config, None if teacher is None else stored_teacher(teacher, options))
@@ -63,17 +70,14 @@ def extract(args: argparse.Namespace) -> int:
 
 def extract_teacher_forced(args: argparse.Namespace) -> int:
     """Generate teacher-forced mels; return 1 if a clip was refused, 128 + the signal's number if one stopped it."""
-    from common.checkpoints.loading import open_checkpoint
+    from common.extraction.batches import open_teacher
     from common.extraction.corpus import table
     from common.extraction.teacher_forcing import make_teacher_forced_mels
     from common.precision import prepare_computing
-    from common.synthesis.loading import with_front_end
-    from common.text.options import TextOverrides
 
     options: TeacherForcingOptions = read_options(args, TeacherForcingOptions, unknown_symbols=args.unknown_symbols)
     precision = prepare_computing(options.computing)
-    opened = open_checkpoint(args.checkpoint, role="generator", ema=options.ema)
-    loaded = with_front_end(opened, read_options(args, TextOverrides))
+    loaded = open_teacher(args.checkpoint, read_options(args, TextOverrides), ema=options.ema)
     report = make_teacher_forced_mels(loaded, options, precision)
     print(*table(report, [str(options.output)]), sep="\n")
     if report.stopped_by is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from common.checkpoints.options import ConversionOptions
+from common.checkpoints.command_line import ConversionOptions
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
 from common.files import check_output_file
@@ -69,7 +69,7 @@ def inspect_parser() -> ArgumentParser:
 def inspect(argv: Sequence[str]) -> None:
     """Describe a checkpoint or an exported file."""
     args = inspect_parser().parse_args(argv)
-    from common.checkpoints.inspection import inspect_checkpoint
+    from common.checkpoints.conversion import inspect_checkpoint
 
     facts = inspect_checkpoint(args.file)
     for name in {"cmudict", "heteronyms"} & (facts["text"] or {}).keys() if not args.json else ():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.options import EmaOptions
+from common.checkpoints.command_line import EmaOptions
 from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
 from common.evaluation.options import EvaluationOptions

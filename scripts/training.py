@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.audio.options import AudioOptions
-from common.checkpoints.options import EmaOptions
+from common.checkpoints.command_line import EmaOptions
 from common.cli import ComputingOptions
 from common.errors import InputError, OptionError
 from common.evaluation.options import GRIFFIN_LIM

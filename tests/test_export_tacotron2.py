@@ -12,7 +12,7 @@ import torch
 from tiny_tacotron2 import save_voice, speaking_network, tiny_batch
 
 import inference
-from common.checkpoints.exported import OnnxRunner
+from common.checkpoints.exported import onnx_runner
 from common.checkpoints.exporting import write_onnx
 from common.checkpoints.loading import load_for_inference, open_checkpoint
 from common.errors import CheckpointError, OptionError
@@ -82,7 +82,7 @@ def test_exported_parts_give_the_published_outputs(goldens: Path, tmp_path: Path
     runners = {}
     for part in exports(published, published.config, None).parts:
         write_onnx(tmp_path / part.name, part, {})
-        runners[part.name] = OnnxRunner(tmp_path / part.name, part.outputs)
+        runners[part.name] = onnx_runner(tmp_path / part.name, part.outputs)
     voice = ExportedNetwork(runners, published.config, {}, CPU)
     out = voice.infer(*given, draw_masks=lambda: masks)
     assert out.lengths.tolist() == expected["mel_lengths"].tolist()

@@ -13,7 +13,7 @@ import inference
 from common.checkpoints.command_line import models_with
 from common.cli import ArgumentParser
 from common.errors import InputError
-from common.extraction.arguments import teacher_forcing_parser
+from common.extraction.options import teacher_forcing_parser
 from common.registry import get_model
 from common.training.options import build_training_parser
 

@@ -17,8 +17,7 @@ from tiny import make_corpus
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data.loader import batches_of, build_loader
-from common.data.sampler import GlobalBatchSampler, validation_batches
+from common.data.loader import GlobalBatchSampler, batches_of, build_loader, validation_batches
 from common.distributed import Ranks
 from common.errors import InputError
 from common.text.config import TextConfig
@@ -46,7 +45,6 @@ def updates(
         )
         sampler.set_position(epoch=epoch, step=step)
         ranks.append([[draw.index for draw in batch] for batch in sampler])
-        assert len(ranks[-1]) == len(sampler)
     steps = range(0, len(ranks[0]), accumulation)
     return [[[rank[start + k] for rank in ranks] for k in range(accumulation)] for start in steps]
 

@@ -1,18 +1,47 @@
-"""Command lines whose options depend on the checkpoints that they name."""
+"""Options of commands that open or convert checkpoints, and command lines that depend on the checkpoints they name."""
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.cli import ArgumentParser, names_given
 from common.errors import CheckpointError, OptionError
-from common.options import option_of
+from common.options import option, option_of
 from common.registry import ModelSpec, available_models, get_model
 
 if TYPE_CHECKING:
     from common.checkpoints.loading import LoadedCheckpoint
+
+
+@dataclass(frozen=True)
+class EmaOptions:
+    """Which weights to use for inference, like ``ema`` of `common.checkpoints.loading.open_checkpoint`."""
+
+    ema: bool | None = option(
+        None,
+        "use the EMA weights, which at least one checkpoint must have; with --no-ema, use the raw ones (default: the "
+        "EMA weights of each checkpoint that has them)",
+        variable="EMA",
+    )
+
+
+@dataclass(frozen=True)
+class ConversionOptions:
+    """What a file from another implementation may lack."""
+
+    config: Path | None = option(
+        None,
+        "the network's architecture, if the source lacks it: constructor arguments as JSON, the HiFi-GAN authors' "
+        "config.json, or Jasper's YAML",
+        metavar="FILE",
+    )
+    discriminators: Path | None = option(
+        None,
+        "file of HiFi-GAN's discriminators, if its name isn't the generator's with do_ instead of g_",
+        metavar="FILE",
+    )
 
 
 def models_with(*roles: str) -> list[ModelSpec]:
@@ -48,8 +77,7 @@ def parse_options(
     parse = parser.parse_known_intermixed_args if intermixed else parser.parse_known_args
     args, unknown = parse(argv)
     if unknown:
-        *others, last = [spec.name for spec in models] or ["Griffin-Lim"]
-        names = f"{', '.join(others)} and {last}" if others else last
+        names = " and ".join(spec.name for spec in models) or "Griffin-Lim"
         word = unknown[0].partition("=")[0]
         advice = "" if word.startswith("-") else "; put quotes around a text or name of several words"
         parser.error(f"{word}: not an option of {names}{advice}")

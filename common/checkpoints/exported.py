@@ -32,27 +32,25 @@ _SHORTER = 3  # tokens or frames by which each utterance of an example is shorte
 _EXTERNAL = re.compile(rb"\x6a[\x00-\xff]{1,2}\n\x08location\x12([\x00-\xff])(?=([\x00-\xff]{0,127}))")
 
 
-class OnnxRunner:
-    """Runs an ONNX file in onnxruntime on the CPU, with PyTorch's number of threads."""
+def onnx_runner(path: Path, outputs: Iterable[str], session: Any = None) -> Runner:
+    """Return a function that runs an ONNX file in onnxruntime on the CPU; it raises CheckpointError.
 
-    def __init__(self, path: Path, outputs: Iterable[str], session: Any = None) -> None:
-        """``outputs`` are names in order; ``session`` is from `open_session` if the file is open already."""
-        self._path = path
-        self._session = session or open_session(path)[0]
-        self._outputs = list(outputs)
+    ``outputs`` are names in order; ``session`` is from `open_session` if the file is open already.
+    """
+    session, names = session or open_session(path)[0], list(outputs)
 
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Run the graph on tensors by name, and return its outputs by name; raises CheckpointError."""
-        given = {name: value.numpy() for name, value in inputs.items()}
+    def run(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         try:
-            made = dict(zip(self._outputs, self._session.run(self._outputs, given), strict=True))
+            made = session.run(names, {name: value.numpy() for name, value in inputs.items()})
         except Exception as error:  # onnxruntime's errors have no other class in common
-            raise CheckpointError(f"{self._path}: onnxruntime cannot run it ({reason(error)})") from error
-        return {name: torch.from_numpy(value) for name, value in made.items()}
+            raise CheckpointError(f"{path}: onnxruntime cannot run it ({reason(error)})") from error
+        return {name: torch.from_numpy(value) for name, value in zip(names, made, strict=True)}
+
+    return run
 
 
 def open_session(path: Path) -> tuple[Any, dict[str, str]]:
-    """Open an ONNX file in onnxruntime; return the session and the file's metadata.
+    """Open an ONNX file in onnxruntime with PyTorch's number of threads; return the session and the file's metadata.
 
     Weights may be in other files in its folder. Raises CheckpointError if onnxruntime can't read the file, or if
     weights are outside the folder, because onnxruntime before 1.24 opens any file that a model names.
@@ -83,20 +81,6 @@ def _has_external_weights(path: Path, content: bytes) -> bool:
         if not file.is_file():
             raise CheckpointError(f"{path}: {file.name}, which contains its weights, is missing; put it next to it")
     return bool(found)
-
-
-class ModuleRunner:
-    """Runs a part of a network in PyTorch."""
-
-    def __init__(self, module: nn.Module, outputs: Iterable[str]) -> None:
-        self._module, self._outputs = module, list(outputs)
-
-    @torch.no_grad()
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Run the module on tensors by name, and return its outputs by name, without those that are None."""
-        values = self._module(**inputs)
-        values = [value for value in values if value is not None] if isinstance(values, tuple) else [values]
-        return dict(zip(self._outputs, values, strict=True))
 
 
 def random_examples(
@@ -195,7 +179,7 @@ class ExportedFile:
     description: dict[str, Any]
     session: Any  # that of `open_session`
 
-    def runners(self) -> dict[str, OnnxRunner]:
+    def runners(self) -> dict[str, Runner]:
         """Return runners for all parts of its network by name: this file, and those next to it.
 
         Raises CheckpointError if one is missing or from another checkpoint.
@@ -210,7 +194,7 @@ class ExportedFile:
                 file, wanted = open_exported(path)[0], self.description | {"part": name}
                 if any(file.description[key] != wanted[key] for key in ("part", "fingerprint")):
                     raise CheckpointError(f"{path}: not the {name} that belongs to {self.path}; export both again")
-            files[name] = OnnxRunner(file.path, file.description["outputs"], file.session)
+            files[name] = onnx_runner(file.path, file.description["outputs"], file.session)
         return files
 
 

@@ -4,17 +4,18 @@ import json
 import logging
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from common.audio.mel import MelExtractor
 from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, Exports, ModuleRunner, OnnxRunner, Part, Runner
+from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, Exports, Part, Runner, onnx_runner
 from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
 from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig
@@ -71,11 +72,11 @@ def write_compared(path: Path, part: Part, description: dict[str, Any], *, forma
     """Write a part with its description as ``onnx`` or ``torchscript``, and return the `largest_difference`."""
     if format == "onnx":
         write_onnx(path, part, {METADATA_KEY: json.dumps(description)})
-        return largest_difference(OnnxRunner(path, part.outputs), part)
+        return largest_difference(onnx_runner(path, part.outputs), part)
     extra = {ARCHIVE_ENTRY: json.dumps(description)}
     write_atomically(path, lambda file: torch.jit.save(torch.jit.script(part.module), file, _extra_files=extra))
     # Loading TorchScript runs its code, but this code is ours.
-    return largest_difference(ModuleRunner(torch.jit.load(path), part.outputs), part)
+    return largest_difference(partial(run_module, torch.jit.load(path), part.outputs), part)
 
 
 def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> float:
@@ -93,17 +94,26 @@ def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str,
     return max(float((read[key].double() - state[key].double()).abs().max()) for key in state)
 
 
+@torch.no_grad()
+def run_module(module: nn.Module, outputs: Iterable[str], inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Run a part of a network on tensors by name; return its ``outputs`` by name, without those that are None."""
+    values = module(**inputs)
+    values = [value for value in values if value is not None] if isinstance(values, tuple) else [values]
+    return dict(zip(outputs, values, strict=True))
+
+
 def largest_difference(run: Runner, part: Part) -> float:
     """Return the largest difference between a file's outputs and PyTorch's, over `SHAPES`.
 
     It's relative to an output's largest value if that exceeds 1. Raises InputError if outputs have other shapes.
     """
-    reference, differences = ModuleRunner(part.module, part.outputs), []
+    differences = []
     for n_batch, length in SHAPES:
         values = part.examples(n_batch, length, torch.Generator().manual_seed(_SEED + length))
         inputs = dict(zip(part.inputs, values))
         made = run(inputs)
-        for name, expected in reference({key: value.clone() for key, value in inputs.items()}).items():
+        copies = {key: value.clone() for key, value in inputs.items()}
+        for name, expected in run_module(part.module, part.outputs, copies).items():
             if made[name].shape != expected.shape:
                 shapes = f"shape {tuple(made[name].shape)}, expected {tuple(expected.shape)}"
                 raise InputError(f"{name} for {n_batch} utterances of {length}: {shapes}")
@@ -129,7 +139,7 @@ def write_quantized(
     write_onnx(path, part, {METADATA_KEY: json.dumps(description | {"quantized": "int8"})}, quantize=quantize)
     logging.disable(logging.NOTSET)
     compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
-    return mel_distance(OnnxRunner(path, part.outputs), part, compared, audio)
+    return mel_distance(onnx_runner(path, part.outputs), part, compared, audio)
 
 
 def _quantize_products(path: Path, within: str) -> None:
@@ -144,16 +154,12 @@ def _quantize_products(path: Path, within: str) -> None:
 
 def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]]) -> None:
     """Quantize the convolutions of an ONNX file to 8 bits, with scales from ``examples``."""
-    from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+    from onnxruntime.quantization import QuantType, quantize_static
 
-    rest = iter([{name: value.numpy() for name, value in example.items()} for example in examples])
-
-    class Reader(CalibrationDataReader):
-        def get_next(self) -> Any:
-            return next(rest, None)
-
+    inputs = iter([{name: value.numpy() for name, value in example.items()} for example in examples])
+    reader = SimpleNamespace(get_next=lambda: next(inputs, None))
     types = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
-    quantize_static(path, path, Reader(), op_types_to_quantize=["Conv"], **types, **_WEIGHTS)
+    quantize_static(path, path, reader, op_types_to_quantize=["Conv"], **types, **_WEIGHTS)
 
 
 def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor]], audio: AudioConfig) -> float:
@@ -162,9 +168,9 @@ def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor
     ``examples`` are whole utterances with as many frames in both; if the output is a wave, its mel is computed.
     """
     extractor = None if "mel" in part.outputs else MelExtractor(audio)
-    reference, distances = ModuleRunner(part.module, part.outputs), []
+    distances = []
     for example in examples:
-        pair = (run(example), reference(example))
+        pair = run(example), run_module(part.module, part.outputs, example)
         mels = [one["mel"] if extractor is None else extractor(one["wave"]) for one in pair]
         distances.append(float((mels[0] - mels[1]).abs().mean()))
     return sum(distances) / len(distances)

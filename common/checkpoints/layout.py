@@ -33,11 +33,8 @@ def published_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def is_state(value: Any) -> bool:
     """Whether ``value`` is a non-empty dict of tensors by name."""
-    return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(isinstance(key, str) and isinstance(item, Tensor) for key, item in value.items())
-    )
+    pairs = value.items() if isinstance(value, dict) else ()
+    return bool(pairs) and all(isinstance(key, str) and isinstance(item, Tensor) for key, item in pairs)
 
 
 def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:

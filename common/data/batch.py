@@ -45,8 +45,7 @@ class Batch:
         return self._with_tensors(Tensor.pin_memory)
 
     def _with_tensors(self: B, change: Callable[[Tensor], Tensor]) -> B:
-        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
-        changed: dict[str, Any] = {name: change(tensor) for name, tensor in tensors.items()}
+        changed: dict[str, Any] = {name: change(one) for name, one in vars(self).items() if isinstance(one, Tensor)}
         return replace(self, **changed)
 
 

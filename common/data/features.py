@@ -21,30 +21,24 @@ def feature_name(path: str) -> str:
     return PurePosixPath(*(parts.parts[1:] or parts.parts)).with_suffix("").as_posix()
 
 
-def load_fractions(path: Path, *, where: str, name: str = "") -> Tensor:
-    """Load a tensor as float32; messages call the file ``name``.
-
-    Raises:
-        InputError: it is missing or broken, or has non-finite values.
-    """
+def load_fractions(path: Path, *, where: str) -> Tensor:
+    """Load a tensor as float32; raises InputError if it is missing or broken, or has non-finite values."""
     tensor = load_tensor(path, where=where).float()
     # The sum is a fast check; if it isn't finite, it may have overflowed.
     if not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
-        raise InputError(f"{name or path}: contains non-finite values ({where})")
+        raise InputError(f"{path}: contains non-finite values ({where})")
     return tensor
 
 
 def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
     """Load the tensor that a column names, as float32; raises InputError like `load_fractions`."""
-    name = entry.fields[column]
-    return load_fractions(folder / name, where=entry.where, name=name)
+    return load_fractions(folder / entry.fields[column], where=entry.where)
 
 
 def frames_of_tokens(values: Tensor, n_frames: int, *, name: str, frames_of: str, where: str = "") -> Tensor:
-    """Check the durations in the file ``name`` and return them as int64 frames.
+    """Return the durations in the file ``name`` as int64 frames.
 
-    Raises:
-        InputError: they aren't a row of whole numbers, or don't sum to the number of frames in ``frames_of``.
+    Raises InputError if they aren't a row of whole numbers, or don't sum to the number of frames in ``frames_of``.
     """
     if values.dim() != 1 or not torch.equal(values, values.round()) or (values < 0).any():
         raise InputError(f"{name}: expected a row of whole numbers of frames{at(where)}")
@@ -89,17 +83,13 @@ def check_made_with(folder: Path, audio: AudioConfig, *, name: str) -> None:
     """
     made_with = features_config(folder)
     if made_with and (lines := differences(made_with, audio, names=(f"the {name}", "the options"))):
-        verb = "was" if name == "pitch" else "were"
-        raise InputError(
-            f"{folder / 'audio.json'}: the {name} {verb} made with other audio settings: {'; '.join(lines)}"
-        )
+        raise InputError(f"{folder / 'audio.json'}: the audio settings of the {name} differ: {'; '.join(lines)}")
 
 
 def recorded_samples(folder: Path, entry: FilelistEntry, extractor: MelExtractor) -> int:
     """Return the number of samples in a line's recording, read from its header.
 
-    Raises:
-        InputError: it is missing, isn't in the format that ``extractor`` needs, or is too short for a mel.
+    Raises InputError if it is missing, isn't in the format that ``extractor`` needs, or is too short for a mel.
     """
     path = folder / entry.fields["wav"]
     n_samples = check_wav(path, sampling_rate=extractor.config.sampling_rate, where=entry.where).n_samples

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from common.audio.mel import MelExtractor
 from common.audio.wav import check_wav, load_wav
 from common.config import AudioConfig
 from common.data.batch import join_batches
-from common.data.features import check_made_with, load_fractions
+from common.data.features import check_made_with, feature_name, load_fractions
 from common.data.filelist import FilelistEntry, Filelists, ListedDataset, first_fields, paths_of, read_filelist
 from common.errors import InputError
 
@@ -23,11 +23,8 @@ class RecordingDataset(ListedDataset):
 
     Only ``dataset_path`` and ``seed`` of a package's ``options`` are used. The other columns of text-to-mel lists,
     ``[|pitch/a.pt][|text][|speaker]``, are ignored. If the folder ``mels`` is given, the mel of ``wavs/a.wav`` is
-    ``a.pt`` in it.
-
-    Raises:
-        InputError: a list, recording or mel is missing, a recording doesn't fit ``audio``, or the mels were made with
-            other audio settings.
+    ``a.pt`` in it. Raises InputError if a list, recording or mel is missing, a recording doesn't fit ``audio``, or the
+    mels were made with other audio settings.
     """
 
     def __init__(
@@ -51,7 +48,7 @@ class RecordingDataset(ListedDataset):
         self._mels_folder = mels
         if mels is not None:
             for entry in self.entries:
-                if not (path := _mel_path(mels, entry)).is_file():
+                if not (path := mels / f"{feature_name(entry.fields['wav'])}.pt").is_file():
                     made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
                     raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
             # The peak must agree too, since the recordings are scaled to it.
@@ -81,7 +78,7 @@ class RecordingDataset(ListedDataset):
         if self._mels_folder is None:
             return None
         entry = self.entries[index]
-        path = _mel_path(self._mels_folder, entry)
+        path = self._mels_folder / f"{feature_name(entry.fields['wav'])}.pt"
         mel = load_fractions(path, where=entry.where)
         wanted = (self.audio.n_mels, MelExtractor(self.audio).n_frames(self.lengths[index]))
         if mel.shape != wanted:
@@ -105,12 +102,6 @@ class RecordingDataset(ListedDataset):
         """
         generator = np.random.default_rng((self._seed, epoch, index))
         return int(generator.integers(0, max(last, 0), endpoint=True))
-
-
-def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
-    """Return the path of a recording's mel: ``<folder>/anna/1.pt`` for ``wavs/anna/1.wav``."""
-    first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
-    return folder.joinpath(*(rest or [first]))
 
 
 def _read_list(path: Path) -> list[FilelistEntry]:

@@ -46,17 +46,12 @@ class TextMelBatch(Batch):
 
 
 class Transcripts:
-    """The symbol ids of each text in a list.
-
-    Raises:
-        InputError: a transcript can't be encoded; the message names its line.
-    """
+    """The symbol ids of each text in a list; raises InputError, which names the line, if one can't be encoded."""
 
     def __init__(
         self, entries: Sequence[FilelistEntry], text: TextConfig, *, unknown_symbols: str, seed: int = 0
     ) -> None:
-        self._entries = entries
-        self._seed = seed
+        self._entries, self._seed = entries, seed
         self._front_end = TextFrontEnd(text.of_transcripts, unknown_symbols=unknown_symbols)
         self._cleaned: list[str] = []
         self._ids: list[list[int]] = []
@@ -104,11 +99,9 @@ class Transcripts:
 class TextMelDataset(ListedDataset):
     """Base class of text-to-mel datasets: a list with columns ``text`` and ``mel`` (from extract_mels.py) or ``wav``.
 
-    Mels of recordings are computed on each access. A subclass makes utterances (`utterance`) and batches.
-
-    Raises:
-        InputError: a file is missing, a transcript can't be encoded or is empty, a recording doesn't fit ``audio`` or
-            is too short, or the mels were made with other audio settings.
+    Mels of recordings are computed on each access. A subclass makes utterances (`utterance`) and batches. Raises
+    InputError if a file is missing, a transcript can't be encoded or is empty, a recording doesn't fit ``audio`` or is
+    too short, or the mels were made with other audio settings.
     """
 
     def __init__(

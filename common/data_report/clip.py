@@ -1,22 +1,28 @@
-"""Figures of a clip, from its recording and its transcript."""
+"""Figures of a clip, from its recording and its transcript, and how badly they match by a voice's aligner."""
 
 import hashlib
 import math
 from collections import Counter
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import soundfile
+import torch
 from scipy.ndimage import binary_opening
 
 from common.audio.levels import FRAME_SECONDS, measure_frames
 from common.audio.pitch import estimate_pitch
 from common.audio.wav import open_wav
+from common.checkpoints.loading import load_networks, open_checkpoint
 from common.config import AudioConfig
-from common.errors import AudioError, InputError
+from common.errors import AudioError, InputError, OptionError
 from common.extraction.features import Utterance, text_front_end
+from common.files import write_text
 from common.pages.tables import read_measures
 from common.text.config import TextConfig
 from common.text.front_end import EmptyTextError
@@ -62,7 +68,7 @@ class Clip:
 
 def measure(utterance: Utterance, *, dataset: Path, text: TextConfig, pitch_range: Range = (None, None)) -> Clip:
     """Read and measure the recording and the transcript of one line."""
-    front_end, path = text_front_end(text, "drop"), dataset / utterance.wav
+    front_end, path = text_front_end(text, unknown_symbols="drop"), dataset / utterance.wav
     cleaned, n_tokens, unknown = utterance.text, 0, Counter[str]()
     try:
         cleaned, unknown = front_end.read(utterance.text)
@@ -137,3 +143,30 @@ def _silences(is_speech: np.ndarray) -> dict[str, float]:
     leading, *pauses, trailing = np.diff(bounds) - 1 if is_speech.any() else (len(is_speech), 0)
     frames = {"leading silence": leading, "trailing silence": trailing, "longest pause": max(pauses, default=0)}
     return {name: float(n * FRAME_SECONDS) for name, n in frames.items()}
+
+
+def with_misfits(clips: Sequence[Clip], refused: Collection[int], *, dataset: Path, checkpoint: Path) -> list[Clip]:
+    """Add each clip's misfit of transcript and recording, by a voice's aligner, except for the indices in ``refused``.
+
+    Raises InputError if the checkpoint has no aligner, or a recording doesn't have the voice's format.
+    """
+    opened = open_checkpoint(checkpoint, role="generator", ema=True)
+    made = opened.checkpoint
+    networks, config = load_networks(made, ema=opened.ema, device=torch.device("cpu"), where=str(checkpoint))
+    if not config.has_aligner:
+        raise OptionError(f"--report-checkpoint {checkpoint}: no aligner; give a FastPitch with a learned alignment")
+    assert made.text is not None
+    network: Any = next(iter(networks.values()))
+    usable = [clip.utterance for clip in clips if clip.utterance.index not in refused]
+    if not usable:
+        return list(clips)
+    settings = {"config": config, "audio": made.audio, "text": made.text, "unknown_symbols": "drop"}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "usable.txt"
+        lines = ("|".join(filter(None, (item.wav, item.text, item.speaker))) for item in usable)
+        write_text(path, "".join(f"{line}\n" for line in lines))
+        open_dataset = opened.spec.data_function.teacher_forced_dataset
+        loaded = open_dataset(dataset, path, networks=networks, **settings)
+        misfits = [value for batch in loaded.plain_batches() for value in network.misfits(batch).tolist()]
+    found = {item.index: {"misfit": misfit} for item, misfit in zip(usable, misfits)}
+    return [replace(clip, figures=clip.figures | found.get(clip.utterance.index, {})) for clip in clips]

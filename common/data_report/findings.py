@@ -29,7 +29,6 @@ OUTLIERS: dict[str, tuple[str, Callable[[Any], Any], float]] = {
     "misfit": ("misfit", np.asarray, 0.1),  # nats per frame
 }
 
-
 # Kinds of findings by name: level (refused: extraction or training stops or skips the clip; suspicious: it is used),
 # title, advice, and, for simple checks, the figures and the option with their limit.
 KINDS = {row.pop("kind"): row for row in read_table("data_report/kinds.tsv")}
@@ -55,7 +54,6 @@ class Finding(NamedTuple):
         return self.clip.utterance.where, self.clip.utterance.wav, self.reason
 
 
-Found = Iterator[tuple[Clip, str, str]]  # fields of findings
 Reasons = Iterator[tuple[str, str]]  # kind and reason
 
 
@@ -64,12 +62,12 @@ def find_issues(clips: Sequence[Clip], *, audio: AudioConfig, limits: Limits) ->
     extractor = MelExtractor(audio)
     found = [*_duplicates(clips), *_outliers(clips, limits)]
     for clip in clips:
-        reasons = [*_of_text(clip), *([] if clip.fault is None else [clip.fault])]
+        reasons = [*_of_text(clip), *filter(None, [clip.fault])]
         if clip.sound is not None:
-            reasons += [*_of_file(clip.sound, audio), *_of_sound(clip, clip.sound, extractor, limits)]
-        found += [(clip, kind, reason) for kind, reason in reasons]
+            reasons += [*_of_file(clip.sound, audio), *_of_sound(clip, extractor, limits)]
+        found += [Finding(clip, *one) for one in reasons]
     order = list(KINDS)
-    return sorted((Finding(*one) for one in found), key=lambda one: (order.index(one.kind), one.clip.utterance.index))
+    return sorted(found, key=lambda one: (order.index(one.kind), one.clip.utterance.index))
 
 
 def _of_file(sound: Sound, audio: AudioConfig) -> Reasons:
@@ -90,7 +88,7 @@ def _of_text(clip: Clip) -> Reasons:
         yield "unknown_symbols", ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in clip.unknown.items())
 
 
-def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits) -> Reasons:
+def _of_sound(clip: Clip, extractor: MelExtractor, limits: Limits) -> Reasons:
     figures, rate = clip.figures, extractor.config.sampling_rate
     n_samples = round(figures["duration"] * rate)  # after resampling, if needed
     n_frames, n_tokens = extractor.n_frames(n_samples), clip.n_tokens
@@ -110,7 +108,7 @@ def _of_sound(clip: Clip, sound: Sound, extractor: MelExtractor, limits: Limits)
         yield "unvoiced", f"{figures['voiced']:.1f} % of the clip has a pitch"
 
 
-def _duplicates(clips: Sequence[Clip]) -> Found:
+def _duplicates(clips: Sequence[Clip]) -> Iterator[Finding]:
     """Yield clips whose file, sound or text (the first of these that applies) also occurs on an earlier line."""
     firsts: dict[tuple[Any, ...], Clip] = {}
     for clip in clips:
@@ -121,13 +119,15 @@ def _duplicates(clips: Sequence[Clip]) -> Found:
             "same_text": None if words is None else (item.speaker, words),
         }
         earlier = {kind: firsts.setdefault((kind, key), clip) for kind, key in keys.items() if key is not None}
-        for kind, first in [(kind, one.utterance) for kind, one in earlier.items() if one is not clip][:1]:
-            what = "text" if kind == "same_text" else "recording"
+        kind = next((kind for kind, one in earlier.items() if one is not clip), None)
+        if kind is not None:
+            first, what = earlier[kind].utterance, "text" if kind == "same_text" else "recording"
             is_overlap = first.list_index != item.list_index
-            yield clip, "overlap" if is_overlap else kind, f"the same {what} as {first.wav} ({first.where})"
+            reason = f"the same {what} as {first.wav} ({first.where})"
+            yield Finding(clip, "overlap" if is_overlap else kind, reason)
 
 
-def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
+def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
     """Yield clips that are far from their speaker's median, or from the median of all clips if the speaker has few."""
     loud = [clip for clip in clips if clip.figures.get("speech level", -math.inf) >= limits.report_min_level]
     for kind, (name, scale, least) in OUTLIERS.items():
@@ -146,4 +146,4 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Found:
                 if (distance if kind == "misfit" else abs(distance)) > limits.report_outlier:
                     own_value, usual_value = (MEASURES[name].show(one) for one in (clip.figures[name], usual))
                     words = f"{own_value} {MEASURES[name].unit}, median {usual_value}"
-                    yield clip, kind, f"{words} ({abs(distance):.0f} deviations)"
+                    yield Finding(clip, kind, f"{words} ({abs(distance):.0f} deviations)")

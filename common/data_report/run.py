@@ -1,28 +1,37 @@
-"""Make a data report: measure clips in worker processes, compare them with each other, and write the report."""
+"""Make a data report: measure clips in worker processes, compare them with each other, and write the report.
+
+Its charts are Matplotlib histograms as SVG with real text, drawn without a display.
+"""
 
 import functools
+import io
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
 from common.audio.options import AudioOptions
-from common.config import to_plain
-from common.data_report.charts import draw
-from common.data_report.clip import MEASURES, Clip, measure
-from common.data_report.findings import KINDS, REFUSED, find_issues
+from common.config import AudioConfig, to_plain
+from common.data_report.clip import MEASURES, QUIETEST, Clip, measure, with_misfits
+from common.data_report.findings import KINDS, REFUSED, Finding, find_issues
 from common.data_report.options import Limits, ReportOptions
-from common.data_report.summary import OF_SPEAKERS, PERCENTILES, summarize
-from common.data_report.transcripts import with_misfits
 from common.extraction.batches import map_in_processes, mel_settings
 from common.extraction.corpus import read_lists
 from common.extraction.options import ExtractionOptions
 from common.files import make_folder, write_json, write_text, writing
+from common.importing.options import MENDED_BY_IMPORT, import_command
 from common.options import option_of
 from common.pages.render import render_page, render_template
-from common.pages.tables import Measure, Row, cells, setting_rows, text_table
+from common.pages.tables import Measure, Row, cells, read_measures, read_table, setting_rows, text_table
 from common.text.cleaners import ENGLISH_V3
 from common.text.config import TextConfig
 from common.text.symbols import PHONE_SETS
@@ -30,9 +39,9 @@ from common.text.symbols import PHONE_SETS
 SHOWN = 20  # rows of a table on the terminal; the page has them all
 MOST_LISTED = 2000  # rows of a table on the page, which browsers must be able to open; report.json has all
 
-SPEAKER_MEASURES = [
-    Measure(row["key"], row["name"], "", row["form"], row["meaning"], scale=float(row["scale"])) for row in OF_SPEAKERS
-]
+FEW_CLIPS = 20  # of a speaker; with fewer, a voice can't be learned well
+PERCENTILES = {"minimum": 0, "low": 5, "median": 50, "high": 95, "maximum": 100}  # of a distribution
+OF_SPEAKERS = read_measures("data_report/speakers.tsv").values()  # mostly medians over a speaker's clips
 _HINT = "; choose another --report-output"
 
 
@@ -66,7 +75,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
         refused = {one.clip.utterance.index for one in findings if one.level == REFUSED}
         clips = with_misfits(clips, refused, dataset=dataset, checkpoint=options.report_checkpoint)
         findings = find(clips)
-    report = summarize(clips, findings, dataset=dataset, lists=lists, audio=audio_config)
+    report = _summarize(clips, findings, dataset=dataset, lists=lists, audio=audio_config)
     by_kind = {kind: [one for one in findings if one.kind == kind] for kind in report["kinds"]}
     contents = {"report": report, "tables": _tables(report), "kinds": KINDS, "by_kind": by_kind}
     print(render_template("data_report/terminal.txt", **contents, columns=_columns).strip())
@@ -79,7 +88,7 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
         **contents,
         title=str(dataset),
         players={wav: quote(os.path.relpath(dataset / wav, folder)) for wav in wavs if (dataset / wav).is_file()},
-        charts=draw(clips, limits),
+        charts=_charts(clips, limits),
         measures=measures,
         most_rows=MOST_LISTED,
         clips=_clip_rows(clips, {one.clip.utterance.index for one in findings}, measures),
@@ -92,6 +101,75 @@ def report_on_corpus(corpus: ExtractionOptions, audio: AudioOptions, options: Re
         write_json(figures, plain | report)
     print(path, figures, sep="\n")
     return int(any(options.report_strict or finding.kind in ("missing", "unreadable") for finding in findings))
+
+
+def _summarize(
+    clips: Sequence[Clip], findings: Sequence[Finding], *, dataset: Path, lists: Sequence[Path], audio: AudioConfig
+) -> dict[str, Any]:
+    """Return the contents of the report on a corpus; ``audio`` is the expected format."""
+    counts = Counter(finding.kind for finding in findings)
+    kinds = {kind: {**about, "count": counts[kind]} for kind, about in KINDS.items() if counts[kind]}
+    speakers, notes = _speakers(clips), list[str]()
+    rate, usual = audio.sampling_rate, AudioConfig().sampling_rate
+    if rate != usual:
+        notes.append(f"also extract with --sampling-rate {rate}, or convert to {usual} Hz: {import_command(dataset)}")
+    few = [f"{one['name']} ({one['n_clips']})" for one in speakers if one["n_clips"] < FEW_CLIPS]
+    if few and len(speakers) > 1:
+        notes.append(f"speakers with fewer than {FEW_CLIPS} clips: {', '.join(few)}")
+    if mended := [KINDS[kind]["title"] for kind in kinds if kind in MENDED_BY_IMPORT]:
+        notes.append(f"{', '.join(mended)}: to fix, run {import_command(dataset)}")
+    of_lists = [{clip.utterance.speaker for clip in clips if clip.utterance.list_index == n} for n in range(len(lists))]
+    for path, own in zip(lists, of_lists):
+        if unknown := sorted(map(str, own - of_lists[0])):
+            notes.append(f"{path} has speakers that {lists[0]} lacks: {', '.join(unknown)}")
+    all_values = {name: _values_of(clips, name) for name in MEASURES}
+    seconds = sum(all_values["duration"])
+    n_found = len({one.clip.utterance.index for one in findings})
+    n_refused = len({one.clip.utterance.index for one in findings if one.level == REFUSED})
+    found = f"{n_found} with findings, {n_refused} of them refused" if n_found else "all clean"
+    return {
+        "headline": f"{len(clips)} clips, {timedelta(seconds=round(seconds))} of speech: {found}",
+        "n_clips": len(clips),
+        "n_clips_with_findings": n_found,
+        "hours": seconds / 3600,
+        "distributions": {
+            name: {"unit": MEASURES[name].unit}
+            | dict(zip(PERCENTILES, np.percentile(values, [*PERCENTILES.values()]).tolist()))
+            for name, values in all_values.items()
+            if values
+        },
+        "speakers": speakers,
+        "notes": notes,
+        "kinds": kinds,
+        "findings": [
+            {"level": one.level, "kind": one.kind, "index": one.clip.utterance.index}
+            | dict(zip(("where", "wav", "reason"), one.row))
+            for one in findings
+        ],
+        "clips": [_to_plain(clip) for clip in clips],
+    }
+
+
+def _speakers(clips: Sequence[Clip]) -> list[dict[str, Any]]:
+    """Return the figures of each speaker; the name is "" if the lists have no speakers."""
+    rows = []
+    for name in sorted({clip.utterance.speaker or "" for clip in clips}):
+        own = [clip for clip in clips if (clip.utterance.speaker or "") == name]
+        row = {"name": name, "n_clips": len(own), "seconds": sum(_values_of(own, "duration"))}
+        values = {measure.key: _values_of(own, measure.figure) for measure in OF_SPEAKERS if measure.figure}
+        rows.append(row | {key: float(np.median(one)) if one else None for key, one in values.items()})
+    return rows
+
+
+def _values_of(clips: Iterable[Clip], name: str) -> list[float]:
+    """Return a figure's values over the clips that have it."""
+    return [clip.figures[name] for clip in clips if name in clip.figures]
+
+
+def _to_plain(clip: Clip) -> dict[str, Any]:
+    item, sound = clip.utterance, {} if clip.sound is None else vars(clip.sound)
+    plain: dict[str, Any] = {"where": item.where, "wav": item.wav, "speaker": item.speaker, "n_symbols": clip.n_tokens}
+    return plain | {"cleaned_text": clip.cleaned} | sound | clip.figures
 
 
 def _columns(rows: list[Row]) -> str:
@@ -114,6 +192,38 @@ def _tables(report: Mapping[str, Any]) -> list[tuple[str, list[Row]]]:
     for name, values in report["distributions"].items():
         numbers = (MEASURES[name].cell(values[key]) for key in PERCENTILES)
         distributions.append((replace(MEASURES[name], unit=""), *numbers, MEASURES[name].unit))
-    speakers: list[Row] = [("speaker", *SPEAKER_MEASURES)]
-    speakers += [(one["name"] or "all", *cells(SPEAKER_MEASURES, one)) for one in report["speakers"]]
+    speakers: list[Row] = [("speaker", *OF_SPEAKERS)]
+    speakers += [(one["name"] or "all", *cells(OF_SPEAKERS, one)) for one in report["speakers"]]
     return [("All clips", distributions), ("Speakers", speakers)]
+
+
+@matplotlib.rc_context({"font.size": 10.5, "svg.fonttype": "none"})  # page pixels; text, not outlines
+def _charts(clips: Sequence[Clip], limits: Limits) -> list[dict[str, str]]:
+    """Draw the charts for which ``clips`` have values; return rows of charts.tsv with the ``address`` of each SVG.
+
+    A chart's histograms share their bins, and dashed lines mark the limits that are in range.
+    """
+    charts = []
+    for chart in read_table("data_report/charts.tsv"):
+        found = [np.array(_values_of(clips, name)) for name in chart["figures"].split("; ")]
+        found = [values[values > QUIETEST] for values in found]
+        every = np.concatenate(found)
+        if not len(every):
+            continue
+        figure = Figure(figsize=(4.7, 3.0), layout="constrained")  # inches
+        axis = figure.subplots()
+        bins = np.histogram_bin_edges(np.round(every, 9), int(np.clip(2 * np.sqrt(len(every)), 10, 40))).tolist()
+        for values, label, color in zip(found, chart["labels"].split(", "), chart["colors"].split(", ")):
+            axis.hist(values, bins, histtype="stepfilled", label=label, color=f"tab:{color}", alpha=0.6)
+        axis.set(xlabel=chart["xlabel"], ylabel="clips")
+        axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+        left, right = axis.get_xlim()
+        for name in filter(None, chart["limits"].split(", ")):
+            if left <= (limit := getattr(limits, name)) <= right:
+                axis.axvline(limit, color="tab:red", linestyle="--", label="limit")
+        if len(axis.get_legend_handles_labels()[1]) > 1:  # above the axes, where it hides nothing
+            figure.legend(ncols=4, loc="outside upper center", frameon=False, columnspacing=1.2, handlelength=1.4)
+        file = io.StringIO()
+        figure.savefig(file, format="svg")
+        charts.append({**chart, "address": f"data:image/svg+xml,{quote(file.getvalue(), safe='/:;=+,()@!*?')}"})
+    return charts

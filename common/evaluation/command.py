@@ -12,8 +12,7 @@ from common.audio.mel import MelExtractor
 from common.checkpoints.loading import LoadedCheckpoint
 from common.errors import InputError, OptionError
 from common.evaluation import results as reports
-from common.evaluation.evaluator import Evaluator
-from common.evaluation.items import EvaluationItem, read_copies, read_items
+from common.evaluation.evaluator import EvaluationItem, Evaluator, read_copies, read_items
 from common.evaluation.judges import installed, open_judges
 from common.evaluation.options import MUSHRA, RESULTS, EvaluationOptions
 from common.evaluation.results import Result
@@ -78,12 +77,11 @@ def evaluate(
     title = " through ".join(Path(facts[role]).name for role in ("generator", "vocoder") if role in facts)
     facts |= settings["options"]
     reports.save_page(options.output, results, summary, n_listed=n_listed, title=title, facts=facts)
-    failed = [result for result in results if result.error is not None]
     files = {"page": options.output / reports.PAGE, "figures": options.output / RESULTS}
     tables = [*text_table(summary.rows), *text_table(summary.difference_rows)]
-    told = {"results": results, "n_listed": n_listed, "summary": summary, "tables": tables, "failed": failed} | files
+    told = {"results": results, "n_listed": n_listed, "summary": summary, "tables": tables} | files
     print(render_template("evaluation/terminal.txt", **told).strip())
-    return status if len(results) < n_listed else int(bool(failed))
+    return status if len(results) < n_listed else int(any(result.error for result in results))
 
 
 def _open_evaluation(

@@ -25,11 +25,8 @@ from common.evaluation.results import Result
 from common.files import write_atomically
 from common.recognition.recognizer import Recognizer, error_counts
 
-PACKAGES = {  # what each measures
-    "faster_whisper": "WER and CER",
-    "distillmos": "DistillMOS",
-    "resemblyzer": "likeness",
-}
+# What each optional package measures
+PACKAGES = {"faster_whisper": "WER and CER", "distillmos": "DistillMOS", "resemblyzer": "likeness"}
 RATE = 16000  # Hz, input of all judges
 BASE = "base"
 JOINED = Path("pretrained_models/whisper-base")  # the packaged model, whose largest file comes in two parts

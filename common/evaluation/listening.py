@@ -55,14 +55,14 @@ def write_listening_test(folder: Path, kind: str, systems: Mapping[str, Path]) -
     for utterance in utterances:
         name = utterance["name"]
         waves = {} if utterance["error"] else _read_waves(folder, name, systems, names)
+        if not waves:
+            continue
         made = {system: _encode(wave) for system, wave in match_loudness(waves).items()}
         ids = {system: _short_digest(f"{name}\n{system}\n{sound}") for system, sound in made.items()}
-        if waves:
-            sounds |= {ids[system]: sound for system, sound in made.items()}
-            trials[name] = {ids[system]: system for system in names}
-            reference = ids[RECORDING] if kind == MUSHRA else None
-            facts = {"name": name, "text": utterance["text"], "reference": reference}
-            shown.append({**facts, "sounds": sorted(ids.values())})
+        sounds |= {ids[system]: sound for system, sound in made.items()}
+        trials[name] = {ids[system]: system for system in names}
+        reference = ids[RECORDING] if kind == MUSHRA else None
+        shown.append({"name": name, "text": utterance["text"], "reference": reference, "sounds": sorted(ids.values())})
     if not trials:
         raise InputError(f"{', '.join(map(str, systems.values()))}: no utterance has sounds of all systems")
     test = _short_digest(" ".join([kind, *sorted(sounds)]))

@@ -140,21 +140,6 @@ def find_differences(
 
 
 @dataclass(frozen=True)
-class Tile:
-    """The meaning of one average, for people who don't know the measure."""
-
-    title: str
-    measure: Measure
-    value: str
-    grade: str  # "good", "fair" or "bad"
-    words: str  # a sentence
-    beside: str  # the recordings' value, and whether it is better; empty if there is none
-
-    def __str__(self) -> str:
-        return f"{self.words}: {self.measure.name} {self.value}" + (f" ({self.beside})" if self.beside else "")
-
-
-@dataclass(frozen=True)
 class Summary:
     """All utterances together: of the voice or vocoder, under the name "", and of the sounds to compare with."""
 
@@ -179,9 +164,12 @@ class Summary:
         return [one for one in MEASURES.values() if any(found[one.key] is not None for found in self.averages.values())]
 
     @property
-    def tiles(self) -> list[Tile]:
-        """The meanings of the most important figures."""
-        found: dict[str, Tile] = {}
+    def tiles(self) -> list[dict[str, Any]]:
+        """The meanings of the most important averages: rows of `VERDICTS` with a ``measure``, ``value`` and ``beside``.
+
+        The latter compares the value with the recordings' and is empty if there is none.
+        """
+        found: dict[str, dict[str, Any]] = {}
         for row in VERDICTS:
             measure, limit = MEASURES[row["key"]], float(row["limit"])
             value, real = (self.averages.get(name, {}).get(measure.key) for name in ("", RECORDING))
@@ -193,7 +181,7 @@ class Summary:
                 how = "no clear difference" if not apart.is_clear else f"clearly {'worse' if is_better else 'better'}"
                 beside = f"recordings {measure.show(real)}, {how}"
             shown = f"{measure.show(value)} {measure.unit}".rstrip()
-            found[row["key"]] = Tile(row["title"], measure, shown, row["grade"], row["words"], beside)
+            found[row["key"]] = {**row, "measure": measure, "value": shown, "beside": beside}
         return [*found.values()]
 
     @property

@@ -2,15 +2,15 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
+from torch.utils.data import BatchSampler, DataLoader
 
 from common.audio.mel import MelExtractor
 from common.audio.options import AudioOptions
@@ -25,7 +25,6 @@ from common.extraction.options import ExtractionOptions
 from common.files import sha256
 from common.precision import one_thread
 from common.progress import progress
-from common.registry import ModelSpec
 from common.synthesis.loading import with_front_end
 from common.synthesis.utterances import MelOutput
 from common.text.options import TextOverrides
@@ -43,26 +42,23 @@ T = TypeVar("T")
 TeacherModel = Callable[[Sequence[Tensor], Sequence[Tensor]], MelOutput]
 
 
-@dataclass(frozen=True)
-class _Results:
-    """A dataset of ``function(item)`` for each item, or the InputError that it raises."""
-
-    function: Callable[[Any], Any]
-    items: Sequence[Any]
-
-    def __getitem__(self, index: int) -> Any:
+def _results(items: list, function: Callable) -> list:
+    """Return ``function(item)`` for each item, or the InputError that it raises."""
+    results = []
+    for item in items:
         try:
-            return self.function(self.items[index])
+            results.append(function(item))
         except InputError as error:
-            return error
+            results.append(error)
+    return results
 
 
-def read_in_batches(function: Callable, items: Sequence, batches: Sequence[list[int]], *, n_workers: int) -> Iterator:
+def read_in_batches(function: Callable, items: Sequence, batches: Iterable[list[int]], *, n_workers: int) -> Iterator:
     """Yield a list of ``function(item)`` for each batch of indices; if it raises an InputError, that's the result."""
     loader: DataLoader = DataLoader(
-        _Results(function, items),  # type: ignore[arg-type]  # only __getitem__ is used
+        items,  # type: ignore[arg-type]  # only __getitem__ is used
         batch_sampler=batches,
-        collate_fn=list,
+        collate_fn=functools.partial(_results, function=function),
         **loader_processes(n_workers),
         worker_init_fn=leave_to_the_parent,
     )
@@ -78,18 +74,13 @@ def map_in_processes(
     """
     n_workers = max(1, min(n_workers or own_cores(), len(items)))
     size = max(1, min(CHUNK, math.ceil(len(items) / (n_workers * CHUNKS_PER_WORKER))))
-    chunks = _cut(len(items), size)
+    chunks = BatchSampler(range(len(items)), size, drop_last=False)
     done = read_in_batches(function, items, chunks, n_workers=n_workers if n_workers > 1 else 0)
     with one_thread():  # also without workers, so that sums don't depend on their number
         for result in progress(chain.from_iterable(done), total=len(items), desc=desc, unit="utterances"):
             if isinstance(result, InputError):
                 raise result
             yield result
-
-
-def _cut(n_items: int, size: int) -> list[list[int]]:
-    """Split the indices of items into parts of at most ``size``."""
-    return [list(range(start, min(start + size, n_items))) for start in range(0, n_items, size)]
 
 
 @torch.inference_mode()
@@ -100,7 +91,8 @@ def run_teacher(
     extractor, folders = MelExtractor(plan.audio).to(device), {*plan.options.taught}
     lacking = [item for item in items if item.refusal is None and not folders <= {*item.kept}]
     lacking.sort(key=lambda item: item.n_samples)  # little padding
-    batches, done = _cut(len(lacking), BATCH), {item.utterance.index: item for item in items}
+    batches = list(BatchSampler(range(len(lacking)), BATCH, drop_last=False))
+    done = {item.utterance.index: item for item in items}
     load = functools.partial(load_item, plan=plan)
     waves = read_in_batches(load, lacking, batches, n_workers=min(READERS, own_cores()))
     bar = progress(total=len(lacking), desc=desc, unit="utterances")
@@ -140,19 +132,17 @@ def _taught(item: Extraction, row: int, output: MelOutput, plan: ExtractionPlan)
     return with_durations(item, features["durations"].numpy()) if "durations" in missing else item
 
 
-def open_teacher(spec: ModelSpec, path: Path, options: ExtractionOptions) -> LoadedCheckpoint:
-    """Open a teacher's checkpoint with the options' text front end; raises CheckpointError or OptionError."""
-    loaded = open_checkpoint(path, model=spec.name, ema=options.ema)
-    check_trained(loaded, ema=options.ema)
-    return with_front_end(loaded, TextOverrides(symbol_set=options.symbol_set, text_cleaners=options.text_cleaners))
+def open_teacher(path: Path, text: TextOverrides, *, ema: bool | None, model: str | None = None) -> LoadedCheckpoint:
+    """Open the checkpoint of a generator, or of ``model``, for teacher forcing, with ``text`` for its front end.
 
-
-def check_trained(loaded: LoadedCheckpoint, *, ema: bool | None) -> None:
-    """Raise OptionError for an exported file, which has no teacher forcing, or if requested EMA weights are missing."""
+    Raises OptionError if it's an exported file; CheckpointError if it can't be read or lacks requested EMA weights.
+    """
+    loaded = open_checkpoint(path, model=model, role="generator", ema=ema)
     if loaded.exported is not None:
-        raise OptionError(f"{loaded.path}: an exported file, which has no teacher forcing; give the checkpoint")
+        raise OptionError(f"{path}: an exported file, which has no teacher forcing; give the checkpoint")
     if ema:
         check_ema([loaded])
+    return with_front_end(loaded, text)
 
 
 def stored_teacher(loaded: LoadedCheckpoint, options: ExtractionOptions) -> StoredTeacher:

@@ -1,26 +1,29 @@
-"""Extracts a corpus with worker processes: reads lists, and writes features, statistics and new lists."""
+"""Extracts a corpus with worker processes: reads lists, and writes features, statistics, settings and new lists."""
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from signal import Signals
+from typing import Any
 
 import torch
 
+from common.audio.options import PITCH_KINDS, SETTINGS, read_audio_config
 from common.audio.pitch import PitchStatistics, read_pitch_statistics, statistics
+from common.config import to_plain
 from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.extraction.batches import TeacherModel, map_in_processes, run_teacher
 from common.extraction.features import Extraction, ExtractionPlan, Utterance, attempt, extract, normalize_pitch, prepare
-from common.extraction.folders import prepare_output_folders
-from common.extraction.options import FRAME_PITCH, ExtractionOptions
+from common.extraction.options import FRAME_PITCH, HERTZ, ExtractionOptions
 from common.extraction.textgrid import UNKNOWN_WORD
-from common.files import check_output_file, write_json, write_text
+from common.files import check_output_file, read_json, write_json, write_text
 from common.pages.tables import Row, text_table
 from common.text.front_end import TextFrontEnd
+from common.text.teacher import TEACHER
 
 # a training list has one column of pitch: the first of these that was extracted
 PITCH_COLUMN = ("pitch_char", "pitch_trichar", "pitch_mel", FRAME_PITCH)
@@ -33,10 +36,8 @@ class Report:
     n_utterances: int = 0
     made: Counter[str] = field(default_factory=Counter)  # folder -> files
     kept: Counter[str] = field(default_factory=Counter)  # folder -> files that were complete already
-    unknown_words: list[tuple[str, int]] = field(default_factory=list)  # (wavs/a.wav, count)
     refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
-    written: list[tuple[str, str]] = field(default_factory=list)  # single files, with a description
-    found: list[str] = field(default_factory=list)  # lines about pitch statistics of another list
+    notes: list[str] = field(default_factory=list)  # lines about pitch statistics, lists, and unknown words
     speech_seconds: float = 0.0
     stopped_by: Signals | None = None
 
@@ -46,8 +47,8 @@ def read_lists(paths: Sequence[Path]) -> list[Utterance]:
     utterances: list[Utterance] = []
     for list_index, path in enumerate(paths):
         for entry in read_filelist(path, columns=("wav", "text"), optional=("speaker",), may_be_empty=("text",)):
-            wav, text, speaker = (entry.fields.get(name) for name in ("wav", "text", "speaker"))
-            utterances.append(Utterance(len(utterances), list_index, wav or "", text or "", speaker, entry.where))
+            wav, text, speaker = entry.fields["wav"], entry.fields["text"], entry.fields.get("speaker")
+            utterances.append(Utterance(len(utterances), list_index, wav, text, speaker, entry.where))
     return utterances
 
 
@@ -93,7 +94,7 @@ def extract_corpus(
         front_end.warn_dropped(sum((item.dropped for item in items), Counter()))
     items = list(work(functools.partial(attempt, plan=plan, function=extract), items, desc="extracting"))
     good = [item for item in items if item.refusal is None]
-    own = _statistics(good, kinds=[kind for kind in options.pitch if kind not in given])
+    own = _write_statistics(options, good, kinds=[kind for kind in options.pitch if kind not in given])
     if options.pitch:
         write = functools.partial(normalize_pitch, plan=plan, by=given | own)
         list(work(write, [item.utterance.name for item in good], desc="normalizing pitch"))
@@ -104,14 +105,22 @@ def extract_corpus(
         kept=Counter(folder for item in good for folder in item.kept),
         refused=[(item.utterance.where, item.refusal) for item in items if item.refusal is not None],
     )
-    if options.extract_durs_from_textgrids and options.input_type == "phone":
-        counts = ((item.utterance.wav, item.text.split().count(UNKNOWN_WORD)) for item in good)
-        report.unknown_words = [(wav, count) for wav, count in counts if count]
     if options.pitch_mean_std_file is None:
-        report.found = [
-            f"{kind} is normalized with {path}, from the list extracted before" for kind, path in files.items()
+        report.notes += [
+            f"{one} is normalized with {path}, from the list extracted before" for one, path in files.items()
         ]
-    report.written = _write_statistics(options, own) + _write_meta_files(options, good)
+    written = [
+        (str(_statistics_file(options, kind)), f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz")
+        for kind, values in own.items()
+    ]
+    report.notes += text_table(written + _write_meta_files(options, good))
+    if options.extract_durs_from_textgrids and options.input_type == "phone":
+        counts = {item.utterance.wav: count for item in good if (count := item.text.split().count(UNKNOWN_WORD))}
+        if counts:
+            report.notes.append(
+                f"warning: the aligner didn't know words in {len(counts)} utterances ({sum(counts.values())} "
+                f"{UNKNOWN_WORD}), such as {next(iter(counts))}; add them to its dictionary, or remove these lines"
+            )
     return report
 
 
@@ -137,26 +146,24 @@ def _statistics_file(options: ExtractionOptions, kind: str) -> Path:
     return options.dataset_path / f"{kind}_stats__{options.wav_text_filelist[0].stem}.json"
 
 
-def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:
-    """Return the statistics of these kinds of pitch over the first list."""
+def _write_statistics(
+    options: ExtractionOptions, good: Sequence[Extraction], *, kinds: Sequence[str]
+) -> dict[str, PitchStatistics]:
+    """Compute the statistics of these kinds of pitch over the first list, and write each to a file."""
     training = [item for item in good if item.utterance.list_index == 0]
     if kinds and good and not training:
         raise InputError("no utterance of the first list is left for the pitch statistics")
-    return {kind: statistics(item.pitches[kind] for item in training) for kind in kinds if training}
-
-
-def _write_statistics(options: ExtractionOptions, by: dict[str, PitchStatistics]) -> list[tuple[str, str]]:
-    written = []
-    for kind, values in by.items():
-        path = _statistics_file(options, kind)
-        write_json(path, {"mean": values.mean, "std": values.std})
-        written.append((str(path), f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
-    return written
+    made = {kind: statistics(item.pitches[kind] for item in training) for kind in kinds if training}
+    for kind, values in made.items():
+        write_json(_statistics_file(options, kind), asdict(values))
+    return made
 
 
 def _write_meta_files(options: ExtractionOptions, good: Sequence[Extraction]) -> list[tuple[str, str]]:
     """Write lists of ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that exist."""
-    columns = ["mels"] * options.extract_mels + ["durations"] * options.has_durations
+    columns = ["mels"] * options.extract_mels + ["durations"] * (
+        options.reads_durations or "durations" in options.folders
+    )
     columns += [kind for kind in PITCH_COLUMN if kind in options.folders][:1]
     written = []
     for list_index, path in enumerate(options.output_meta_file):
@@ -176,16 +183,54 @@ def table(report: Report, folders: Sequence[str]) -> list[str]:
     n_good = report.n_utterances - len(report.refused)
     duration = timedelta(seconds=round(report.speech_seconds))
     rows: list[Row] = [("features", "made", "already complete")]
-    for folder in folders:
-        rows.append((f"{folder}/", str(report.made[folder]), str(report.kept[folder])))
-    lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
-    lines += [*text_table(rows), *report.found, *text_table(report.written)]
-    if found := report.unknown_words:
-        lines.append(
-            f"warning: the aligner didn't know words in {len(found)} utterances ({sum(dict(found).values())} "
-            f"{UNKNOWN_WORD}), such as {found[0][0]}; add them to its dictionary, or remove these lines"
-        )
+    rows += [(f"{folder}/", str(report.made[folder]), str(report.kept[folder])) for folder in folders]
+    lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech", *text_table(rows), *report.notes]
     if report.refused:
         lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
         lines += text_table([("line", "reason"), *report.refused])
     return lines
+
+
+def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:
+    """Write the settings next to the features; InputError if a folder has features with other settings or models."""
+    options, dataset = plan.options, plan.options.dataset_path
+    subfolders = sorted({PurePosixPath(utterance.name).parent for utterance in utterances} | {PurePosixPath()})
+    folders = {dataset / name / sub: _settings(name, plan) for name in options.folders for sub in subfolders}
+    if options.reads_durations and (dataset / "durations" / SETTINGS).is_file():
+        check_settings(dataset / "durations", {SETTINGS: to_plain(plan.audio)})
+    for folder, settings in folders.items():
+        check_settings(folder, settings)
+    for folder, settings in folders.items():
+        (folder / TEACHER).unlink(missing_ok=True)
+        for file in filter(settings.get, settings):
+            write_json(folder / file, settings[file])
+
+
+def _settings(name: str, plan: ExtractionPlan) -> dict[str, dict[str, Any]]:
+    """Return what the features ``name`` depend on besides the recordings, by the files to store next to them."""
+    settings = {SETTINGS: to_plain(plan.audio), "trim_silence.json": {"trim_silence": plan.options.trim_silence}}
+    if name == FRAME_PITCH or name.removesuffix(HERTZ) in PITCH_KINDS:
+        settings["pitch_method.json"] = {
+            name: getattr(plan.options, name) for name in ("pitch_method", "pitch_min", "pitch_max")
+        }
+    return settings | {TEACHER: to_plain(plan.teacher) if name in plan.options.taught else {}}  # {}: no teacher
+
+
+def check_settings(folder: Path, settings: Mapping[str, dict[str, Any]]) -> None:
+    """Raise InputError if a folder or a subfolder has features whose settings differ or are missing."""
+    if next(folder.rglob("*.pt"), None) is None:
+        return
+    if not (folder / SETTINGS).is_file():
+        raise InputError(f"{folder}: contains features with unknown settings (no {SETTINGS}); move the folder away")
+    wanted = {name: value for values in settings.values() for name, value in values.items()}
+    stored: dict[str, Any] = {}
+    for path in (folder / file for file in settings if (folder / file).is_file()):
+        stored |= to_plain(read_audio_config(path)) if path.name == SETTINGS else read_json(path)
+    stored["unknown_symbols"] = wanted.get("unknown_symbols")  # it only decides which clips are refused
+    names = [name for name in ("model", *wanted) if stored.get(name) != wanted.get(name)]
+    if names:
+        names = ["model"] if "model" in names else names
+        lines = (f"{name}: {stored.get(name)!r} (there), {wanted.get(name)!r} (options)" for name in names)
+        raise InputError(
+            f"{folder}: was made with other settings: {'; '.join(lines)}; give the same ones or move the folder away"
+        )

@@ -19,13 +19,10 @@ from common.errors import AudioError, InputError, OutputError
 from common.extraction.options import FRAME_PITCH, HERTZ, ExtractionOptions
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import write_atomically, writing
-from common.text.config import TextConfig
 from common.text.front_end import TextFrontEnd
 from common.text.ssml import Span
 from common.text.teacher import StoredTeacher
 from common.torch_file import load_tensor, save_tensor
-
-_OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # folders that do not depend on durations
 
 
 @dataclass(frozen=True)
@@ -86,12 +83,7 @@ class Extraction:
 
 
 mel_extractor = lru_cache(maxsize=1)(MelExtractor)  # one per process
-
-
-@lru_cache(maxsize=1)
-def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
-    """Return this process's text front end."""
-    return TextFrontEnd(config, unknown_symbols=unknown_symbols)
+text_front_end = lru_cache(maxsize=1)(TextFrontEnd)  # likewise
 
 
 def attempt(
@@ -121,8 +113,10 @@ def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
         raise AudioError(f"{wav}: {info.n_samples} samples: too short, a frame needs {extractor.min_samples}")
     n_frames = extractor.n_frames(info.n_samples)
     item = replace(item, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
-    if options.taught:
-        item = _with_tokens(item, plan)
+    if plan.teacher is not None:
+        front_end = text_front_end(plan.teacher.text.of_transcripts, unknown_symbols=plan.teacher.unknown_symbols)
+        words = front_end.encode_words([Span(item.text)])
+        item = replace(item, tokens=words.ids, dropped=words.dropped, kept_symbols=(0, len(words.ids)))
     if options.extract_durs_from_textgrids:
         item = _with_alignment(item, plan)
     elif options.reads_durations:
@@ -133,14 +127,6 @@ def prepare(item: Extraction, plan: ExtractionPlan) -> Extraction:
         durations = frames_of_tokens(load_tensor(path), n_frames, name=str(path), frames_of=source)
         item = with_durations(item, durations.numpy())
     return _with_kept(item, plan) if options.resume else item
-
-
-def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    """Return the item with the ids of its transcript."""
-    assert plan.teacher is not None
-    front_end = text_front_end(plan.teacher.text.of_transcripts, plan.teacher.unknown_symbols)
-    encoded = front_end.encode_words([Span(item.text)])
-    return replace(item, tokens=encoded.ids, dropped=encoded.dropped, kept_symbols=(0, len(encoded.ids)))
 
 
 def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:
@@ -161,7 +147,7 @@ def _with_kept(item: Extraction, plan: ExtractionPlan) -> Extraction:
         if durations is not None and int(durations.sum()) == n_frames:
             item = with_durations(item, durations.numpy())
         else:  # averages over them are remade, too
-            kept = [one for one in kept if one in (*_OF_FRAMES, "attentions", "mels_teacher")]
+            kept = [one for one in kept if not one.startswith(("durations", "pitch_char", "pitch_trichar"))]
     elif durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):
         kept = []  # the TextGrid has changed, and so has everything that was cut or averaged with it
     return replace(item, kept=tuple(kept))
@@ -234,10 +220,10 @@ def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
 def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
     """Load a tensor of an earlier run; None if it's missing, truncated (by a power cut), not finite or misshapen."""
     try:
-        tensor = load_tensor(path) if path.is_file() else None
+        tensor = load_tensor(path)
     except InputError:
         return None
-    return tensor if tensor is not None and tensor.shape == shape and torch.isfinite(tensor).all() else None
+    return tensor if tensor.shape == shape and torch.isfinite(tensor).all() else None
 
 
 def write_feature(path: Path, tensor: Tensor) -> None:

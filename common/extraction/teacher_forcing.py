@@ -23,10 +23,9 @@ from common.checkpoints.loading import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
 from common.data.features import feature_name
 from common.errors import InputError, OptionError
-from common.extraction.batches import check_trained, read_in_batches
-from common.extraction.corpus import Report
+from common.extraction.batches import read_in_batches
+from common.extraction.corpus import Report, check_settings
 from common.extraction.features import read_complete, write_feature
-from common.extraction.folders import check_settings
 from common.extraction.options import TeacherForcingOptions
 from common.files import sha256, write_json, writing
 from common.precision import Precision
@@ -52,7 +51,6 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcingOp
 
     Raises InputError for a bad list, two lines that would write the same mel, or a folder with other mels.
     """
-    check_trained(loaded, ema=options.ema)
     audio, text = loaded.checkpoint.audio, loaded.checkpoint.text
     if (open_dataset := loaded.spec.find("data_function", "teacher_forced_dataset")) is None:
         raise OptionError(f"{loaded.path}: {loaded.spec.name} has no teacher forcing")

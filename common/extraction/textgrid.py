@@ -25,10 +25,6 @@ class TextGridAlignment:
     durations: tuple[int, ...]  # (L,) mel frames
     end: float | None = None  # s, of the last interval
 
-    @property
-    def n_frames(self) -> int:
-        return sum(self.durations)
-
 
 def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     """Read the tier ``phones``, or ``anna - phones``, of a TextGrid in any format and encoding that Praat reads.
@@ -43,32 +39,29 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
         # Times are rounded in the file and in floating point, where 0.07 s x 24000 Hz / 240 is 7.000000000000001.
         return math.ceil(round(seconds * config.sampling_rate / config.hop_length, 3))
 
-    labels: list[str] = []
-    durations: list[int] = []
+    parts: list[tuple[str, int]] = []  # labels and frames
     reached = 0  # frame
     for interval in tier:
         first, last = float(interval.start_time), float(interval.end_time)
         start = max(reached, frame_of(first))
         end = max(start, frame_of(last))
         if start > reached:
-            labels.append("")
-            durations.append(start - reached)
+            parts.append(("", start - reached))
         label = interval.text.strip()
         if "|" in label or len(label.split()) > 1:  # which a list can't hold
             raise InputError(f"{path}: the phone {shown(label)} at {first:g} s is not one word")
-        labels.append(label)
-        durations.append(end - start)
+        parts.append((label, end - start))
         reached = end
-    if not labels:
+    if not parts:
         raise InputError(f"{path}: the {TIER} tier is empty")
     end_time, tier_end = float(tier[-1].end_time), float(tier.end_time)
     if frame_of(tier_end) > reached + 1:
-        labels.append("")
-        durations.append(frame_of(tier_end) - reached)
+        parts.append(("", frame_of(tier_end) - reached))
         end_time = tier_end
+    labels, durations = zip(*parts)
     silences = [EDGE_SILENCE, *[PAUSE] * (len(labels) - 2), EDGE_SILENCE]
     phones = (silence if label.lower() in SILENCE_LABELS else label for label, silence in zip(labels, silences))
-    return TextGridAlignment(tuple(phones), tuple(durations), end_time)
+    return TextGridAlignment(tuple(phones), durations, end_time)
 
 
 def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: AudioConfig) -> TextGridAlignment:
@@ -77,12 +70,13 @@ def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: Audi
     A mel-spectrogram has 1 + T // hop frames (or T // hop), while the rounded boundaries give ceil(T / hop). Raises
     InputError for a larger difference, which means that the TextGrid is of another recording.
     """
-    missing = n_frames - alignment.n_frames
+    n_own = sum(alignment.durations)
+    missing = n_frames - n_own
     last = alignment.durations[-1] + missing
     if abs(missing) > 1 or last < 0:
         hop_seconds = config.hop_length / config.sampling_rate
         raise InputError(
-            f"{path}: {alignment.n_frames} frames ({alignment.n_frames * hop_seconds:.2f} s), the recording has "
+            f"{path}: {n_own} frames ({n_own * hop_seconds:.2f} s), the recording has "
             f"{n_frames} ({n_frames * hop_seconds:.2f} s); is it the TextGrid of this recording?"
         )
     return replace(alignment, durations=(*alignment.durations[:-1], last))
@@ -98,7 +92,7 @@ def trim_silence(
     keep = round(seconds * config.sampling_rate / config.hop_length)  # frames
     phones, durations = alignment.phones, alignment.durations
     first_phone, last_phone = 0, len(phones)
-    first_frame, last_frame = 0, alignment.n_frames
+    first_frame, last_frame = 0, sum(durations)
     if phones[0] == EDGE_SILENCE:
         first_frame += max(0, durations[0] - keep)
         first_phone += keep == 0

@@ -40,6 +40,7 @@ class Measure:
     scale: float = 1.0  # from the JSON's unit to the displayed one: 100 for %
     weight: str = ""  # key of the figure that weights each row in a mean
     is_main: str = ""  # not empty: one of the few that are shown for each row
+    figure: str = ""  # key of the figure that it summarizes
 
     def __str__(self) -> str:
         return f"{self.name} ({self.unit})" if self.unit else self.name

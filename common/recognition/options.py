@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from common.checkpoints.options import EmaOptions
+from common.checkpoints.command_line import EmaOptions
 from common.cli import INFERENCE_LOG, MEASURING
 from common.errors import OptionError
 from common.options import option

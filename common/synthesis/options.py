@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from common.checkpoints.command_line import parse_options
-from common.checkpoints.options import EmaOptions
+from common.checkpoints.command_line import EmaOptions, parse_options
 from common.cli import MANY_BATCHES, MEASURING, ArgumentParser, ComputingOptions
 from common.errors import OptionError
 from common.options import add_options, group, option, option_of, read_options

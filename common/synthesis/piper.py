@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.exported import Exports, Noise, OnnxRunner, Part, Shapes
+from common.checkpoints.exported import Exports, Noise, Part, Shapes, onnx_runner
 from common.checkpoints.exporting import exports_of, largest_difference, write_onnx
 from common.checkpoints.loading import LoadedCheckpoint
 from common.config import AudioConfig
@@ -88,7 +88,7 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
     tokens = "\n".join(f"{symbol} {ids[0]}" for symbol, ids in about["phoneme_id_map"].items())  # for sherpa-onnx
     for file, content in zip(companions(path), (json.dumps(about, indent=2, ensure_ascii=False), tokens)):
         write_text(file, content + "\n")
-    return largest_difference(OnnxRunner(path, part.outputs), part)
+    return largest_difference(onnx_runner(path, part.outputs), part)
 
 
 def companions(path: Path) -> tuple[Path, Path]:

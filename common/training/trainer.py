@@ -18,8 +18,7 @@ from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, is_rollin
 from common.checkpoints.loading import load_weights
 from common.config import AudioConfig
 from common.data.batch import Batch, Dataset
-from common.data.loader import batches_of, build_loader
-from common.data.sampler import GlobalBatchSampler, validation_batches
+from common.data.loader import GlobalBatchSampler, batches_of, build_loader, validation_batches
 from common.distributed import Ranks
 from common.errors import OutputError
 from common.files import lock_folder, writing

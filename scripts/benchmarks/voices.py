@@ -26,7 +26,7 @@ import torch
 from common.audio.decoding import decode
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
-from common.evaluation.items import find_recordings, read_texts
+from common.evaluation.evaluator import find_recordings, read_texts
 from common.evaluation.judges import Judges, open_judges
 from common.evaluation.options import EvaluationOptions
 from common.evaluation.results import MEASURES, RECORDING, Figures, Result, find_differences, mean

@@ -12,7 +12,7 @@ from common.audio.wav import check_wav
 from common.checkpoints.loading import open_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import audio_preset, to_plain
-from common.extraction.arguments import add_mel_options
+from common.extraction.options import add_mel_options
 from common.files import write_json
 from common.importing.advice import check_recordings
 from common.options import read_options
