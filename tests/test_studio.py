@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -400,8 +401,8 @@ class WaitingVocoder(SingingVocoder):
 
 
 def test_a_long_text_is_heard_and_seen_as_it_is_made(browser):
-    vocoder = WaitingVocoder()
-    voice = singing_voice().with_synthesizer(vocoder=vocoder)
+    voice, vocoder = singing_voice(), WaitingVocoder()
+    voice = replace(voice, synthesizer=replace(voice.synthesizer, vocoder=vocoder))
     with served(voice) as address, opened(browser, address) as studio:
         page = studio.page
         page.fill("#text", LONG)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.checkpoints.command_line import parse_options
@@ -110,11 +110,6 @@ class CommandOptions:
         return self.output.parent if self.output is not None and self.names_sound else self.output
 
     @property
-    def file_name(self) -> PurePosixPath:
-        """The file name of one text's sound."""
-        return PurePosixPath(self.output.name if self.output is not None and self.names_sound else "speech.wav")
-
-    @property
     def n_warmup(self) -> int:
         """Batches before measuring begins."""
         return WARMUP_STEPS if self.include_warmup else self.warmup_steps
@@ -158,11 +153,6 @@ class VoiceOptions:
     front_end: TextOverrides = group(TextOverrides, "text: by default, the checkpoint's text front end")
     acceleration: AccelerationOptions = group(AccelerationOptions, "accelerating")
     models: Mapping[str, Any] = field(default_factory=dict)  # options of the models themselves, by role
-
-    @property
-    def takes_shipped_vocoder(self) -> bool:
-        """Whether the shipped vocoder is used if none is given."""
-        return self.speaking.griffin_lim_iters is None
 
 
 _ANSWERS = {

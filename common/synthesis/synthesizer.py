@@ -61,22 +61,19 @@ class Synthesizer:
         """
         results = self.generate(batch)
         output = results[0].output
-        assert output is not None
-        if self.vocoder is None and output.wave is None:
-            yield from results
+        if self.vocoder is None:
+            for one in results:
+                yield one if output.wave is None else replace(one, wave=torch.cat(list(self.pieces(one))))
             return
-        size = (self.vocoder and self.vocoder.max_batch) or len(batch)
+        size = self.vocoder.max_batch or len(batch)
         for start in range(0, len(batch), size):
             some, seconds = results[start : start + size], list[float]()
-            if self.vocoder is None:
-                waves = [next(self._sound_of(one)) for one in some]
-            else:
-                lengths = [one.mel.size(1) for one in some]
-                with timed(self.precision.device, seconds):
-                    waves = self.vocoder.speak(output.mel[start : start + len(some), :, : max(lengths)], lengths)
+            lengths = [one.mel.size(1) for one in some]
+            with timed(self.precision.device, seconds):
+                waves = self.vocoder.speak(output.mel[start : start + len(some), :, : max(lengths)], lengths)
             for one, wave in zip(some, waves):
-                wave = torch.cat(list(self._finished(one, [wave.cpu()])))
-                yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(some) if seconds else None)
+                wave = torch.cat(list(self.pieces(one, [wave.cpu()])))
+                yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(some))
 
     @torch.inference_mode()
     def generate(self, batch: Sequence[SynthesisInput]) -> list[SynthesisResult]:
@@ -89,29 +86,32 @@ class Synthesizer:
             mel = mels[row, :, : lengths[row]]
             _check_finite(mel, "mel-spectrogram", item.phrase, path=self.path)
             is_cut = output.finished is not None and not output.finished[row]
-            time = sum(seconds) / len(batch) if seconds else None
-            results.append(SynthesisResult(item, mel, None, output, row, is_cut=is_cut, generator_seconds=time))
+            time = sum(seconds) / len(batch)
+            results.append(SynthesisResult(item, mel, output, row, is_cut=is_cut, generator_seconds=time))
         return results
 
-    def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
+    def pieces(self, result: SynthesisResult, sound: Iterable[Tensor] | None = None) -> Iterator[Tensor]:
         """Convert an utterance's mel to sound, in pieces (T_i,) float32 on the CPU, each as soon as it's ready.
 
-        The silence before and after it comes in pieces of up to a second. Raises an InputError that names the phrase
-        if the sound isn't finite.
+        The pieces of ``sound`` replace the network's or the vocoder's; all get the utterance's volume. The silence
+        before and after it comes in pieces of up to a second. Raises an InputError that names the phrase if the sound
+        isn't finite.
         """
-        return self._finished(result, self._sound_of(result))
-
-    def _finished(self, result: SynthesisResult, sound: Iterable[Tensor]) -> Iterator[Tensor]:
-        """Yield the pieces (T_i,) of an utterance's ``sound`` at its volume, with silence before and after."""
-        factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
-        lead, pause = (torch.zeros(n * self.audio.hop_length) for n in silences(result.item, self.audio))
-        yield from lead.split(self.audio.sampling_rate) if len(lead) else ()
+        hop, waves = self.audio.hop_length, result.output.wave
+        if sound is None and waves is not None:
+            sound = [waves[result.row, : result.mel.size(1) * hop].cpu()]
+        elif sound is None:
+            assert self.vocoder is not None, "sound needs a vocoder"
+            sound = self.vocoder.stream(result.mel.to(self.precision.device))
+        factors, start = envelope(result, hop_length=hop, fade_out=self.fade_out), 0
+        lead, pause = silences(result.item, self.audio)
+        yield from torch.zeros(lead * hop).split(self.audio.sampling_rate) if lead else ()
         for piece in sound:
             end = start + len(piece)
             _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
             yield piece if factors is None else piece * factors[start:end]
             start = end
-        yield from pause.split(self.audio.sampling_rate) if len(pause) else ()
+        yield from torch.zeros(pause * hop).split(self.audio.sampling_rate) if pause else ()
 
     def stream(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
         """Yield the sound of a text's utterances in pieces (T_i,) float32 on the CPU, with pauses between them."""
@@ -119,13 +119,6 @@ class Synthesizer:
             (result,) = self.generate([item])
             warn_of_cuts([result])
             yield from self.pieces(result)
-
-    def _sound_of(self, result: SynthesisResult) -> Iterator[Tensor]:
-        """Return the sound of a mel in pieces, or in one piece if the network made it."""
-        if result.output is not None and result.output.wave is not None:
-            return iter([result.output.wave[result.row, : result.mel.size(1) * self.audio.hop_length].cpu()])
-        assert self.vocoder is not None, "sound needs a vocoder"
-        return self.vocoder.stream(result.mel.to(self.precision.device))
 
     def _given_mels(self, batch: Sequence[SynthesisInput]) -> MelOutput:
         """Return the mels that the utterances come with (B, n_mels, F), on the device."""

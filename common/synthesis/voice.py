@@ -13,12 +13,13 @@ from torch import Tensor
 
 from common.audio.mel import SILENT_MEL
 from common.config import AudioConfig
+from common.data.features import load_fractions
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, shown
 from common.registry import ModelSpec
 from common.synthesis.speech import Prosody, Speech, SymbolProsody, UtteranceProsody
 from common.synthesis.synthesizer import PREDICTED, Synthesizer, warn_of_cuts
-from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, join_silence, load_row
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, join_silence
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.front_end import EmptyTextError, TextFrontEnd
 from common.text.markdown import read_text
@@ -76,10 +77,6 @@ class Voice:
     def _reads_text(self) -> bool:
         """Whether it reads text, not phones as such."""
         return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
-
-    def with_synthesizer(self, **changes: Any) -> "Voice":
-        """Return the voice with changes to its `Synthesizer`."""
-        return replace(self, synthesizer=replace(self.synthesizer, **changes))
 
     def speak(
         self,
@@ -176,7 +173,7 @@ class Voice:
         A phrase with more than `LONGEST_PHRASE` characters, or with SSML breaks, becomes several utterances. Raises an
         InputError with file and line for the first phrase that can't be synthesized.
         """
-        inputs = []
+        inputs: list[SynthesisInput] = []
         for index, phrase in enumerate(phrases):
             where = phrase.where
             if phrase.text is None:
@@ -188,9 +185,13 @@ class Voice:
             items = self.plan(phrase.text, phrase=phrase, **how)
             if given and len(items) > 1:
                 raise InputError(f"{where}: both breaks in the text and pitch or durations; give one of them")
-            for item in items:
-                rows: Any = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given}
-                inputs.append(replace(item, **rows))
+            rows: dict[str, Any] = {}
+            for name, path in given:
+                values = rows[name] = load_fractions(path, where=where)
+                if values.shape != (items[0].length,):
+                    wanted = f"expected ({items[0].length},), one value per symbol"
+                    raise InputError(f"{path}: shape {tuple(values.shape)}, {wanted} ({where})")
+            inputs += [replace(item, **rows) for item in items]
         self.warn_of_losses(inputs)
         return inputs
 
@@ -260,7 +261,7 @@ class Voice:
             volume=volume if bool((volume != 1).any()) else None,
             speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
             reading=encoded.reading,
-            find_words=lambda: encoded.words,
+            words=lambda: encoded.words,
             dropped=encoded.dropped,
         )
 
@@ -315,7 +316,7 @@ class Voice:
             volume=None if bool((volume == 1).all()) else volume,
             speaker=self.speaker_id(style.speaker or utterance.speaker, phrase.where),
             text=utterance.text,
-            find_words=lambda: words,
+            words=lambda: words,
             lead=utterance.lead,
             pause=utterance.pause,
         )
