@@ -118,36 +118,28 @@ def _accelerate(network: Any, loaded: LoadedCheckpoint, wanted: AccelerationOpti
 
 
 def load_vocoder(
-    loaded: LoadedCheckpoint | None,
-    options: VoiceOptions | None = None,
-    *,
-    audio: AudioConfig | None = None,
-    precision: Precision,
+    loaded: LoadedCheckpoint | None, options: VoiceOptions, *, audio: AudioConfig, precision: Precision
 ) -> Vocoder:
     """Build the vocoder of a checkpoint, or Griffin-Lim for mels of ``audio``.
 
     Raises OptionError if the options don't fit the checkpoint.
     """
-    options = options or VoiceOptions()
     speaking = options.speaking
     if loaded is None:
-        assert audio is not None, "Griffin-Lim needs the description of its mels"
         return GriffinLimVocoder(audio, speaking.seed, speaking.griffin_lim_iters or GRIFFIN_LIM_ITERATIONS)
-    spec, audio = loaded.spec, loaded.checkpoint.audio
     network, _ = load_for_inference(loaded, device=precision.device)
     precision.cast_weights(network)
-    own = options.models.get("vocoder") or spec.arg_parser.InferenceOptions()
-    settings = network.settings(own, seed=speaking.seed, where=loaded.path)
+    own = options.models.get("vocoder") or loaded.spec.arg_parser.InferenceOptions()
     graphs = options.acceleration.cuda_graphs and precision.cuda
     return NetworkVocoder(
         _accelerate(network, loaded, options.acceleration),
-        audio,
-        name=spec.option,
+        loaded.checkpoint.audio,
+        name=loaded.spec.option,
         path=loaded.path,
         autocast=precision.autocast,
         device=precision.device,
         denoising_strength=speaking.denoising_strength,
-        settings=settings,
+        settings=network.settings(own, seed=speaking.seed, where=loaded.path),
         graph_recorder=GraphRecorder("--cuda-graphs: the vocoder") if graphs else None,
     )
 

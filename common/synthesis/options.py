@@ -215,10 +215,9 @@ def _unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     """Return the fields of these options that don't apply to the ``models`` (by role)."""
     generators, vocoders = ([one for one in models.values() if one.role == role] for role in ("generator", "vocoder"))
     found: dict[str, object] = {"ema": models}
-    found |= dict.fromkeys("front_end text prosody subtitles save_prosody".split(), generators)
+    found |= dict.fromkeys("front_end text prosody subtitles save_prosody plain show".split(), generators)
     found["accept_audio_differences"] = vocoders
     found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
-    found["plain"] = found["show"] = generators
     found["griffin_lim_iters"] = not (vocoders or any(one.makes_wave for one in generators))
     found["speaker"] = any("n_speakers" in one.config.ModelConfig.__dataclass_fields__ for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)

@@ -226,8 +226,8 @@ class Voice:
             n_characters = max(SHORTEST_PART, int(share * most * characters_a_symbol))
             parts = early + split_utterances(rest.spans, longest=n_characters, most=n_characters)
             parts[-1] = replace(parts[-1], pause=utterance.pause)
-            items = join_silence([encode(part) for part in parts])
-            if max(item.length for item in items) <= most or n_characters == SHORTEST_PART:
+            items = [encode(part) for part in parts]
+            if max(len(item.symbols) for item in items) <= most or n_characters == SHORTEST_PART:
                 break
         return items
 
