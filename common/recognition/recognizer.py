@@ -237,10 +237,5 @@ def load_recognizer(
     precision = precision or precision_for([checkpoint], device)
     network, _ = load_for_inference(checkpoint, device=precision.device)
     precision.cast_weights(network)
-    own = checkpoint.spec.arg_parser.InferenceOptions() if options is None else options
-    return Recognizer(
-        network,
-        sampling_rate=checkpoint.checkpoint.audio.sampling_rate,
-        settings=network.settings(own),
-        precision=precision,
-    )
+    settings = network.settings(options or checkpoint.spec.arg_parser.InferenceOptions())
+    return Recognizer(network, checkpoint.checkpoint.audio.sampling_rate, settings, precision)

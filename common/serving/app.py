@@ -64,7 +64,18 @@ class Service:
         self._app = FastAPI(
             title="Speech", version=toolkit_version(), docs_url=None, redoc_url=None, lifespan=self._work
         )
-        self._add_paths()
+        add = self._app.add_api_route
+        add("/v1/audio/speech", self._speak, methods=["POST"], tags=["speech"], response_class=Response)
+        add("/v1/audio/transcriptions", self._transcribe, methods=["POST"], tags=["speech"], response_class=Response)
+        add("/v1/models", self._list_models, tags=["lists"])
+        add("/v1/models/{name}", self._describe_model, tags=["lists"])
+        add("/v1/voices", self._list_voices, tags=["lists"])
+        add("/v1/audio/voices", self._name_voices, tags=["lists"])
+        add("/healthz", self._health, tags=["operation"])
+        add("/readyz", self._ready, tags=["operation"])
+        add("/metrics", self._metrics, tags=["operation"], response_class=Response)
+        add("/", studio_page, response_class=HTMLResponse, include_in_schema=False)
+        self._app.mount("/studio", StaticFiles(directory=STUDIO))
         for kind in (RequestValidationError, InputError, HTTPException, Exception):
             self._app.add_exception_handler(kind, _refuse)
         sites = sites or Sites()
@@ -88,20 +99,6 @@ class Service:
 
                 await stack.enter_async_context(wyoming.answering(self, self._wyoming))
             yield
-
-    def _add_paths(self) -> None:
-        add = self._app.add_api_route
-        add("/v1/audio/speech", self._speak, methods=["POST"], tags=["speech"], response_class=Response)
-        add("/v1/audio/transcriptions", self._transcribe, methods=["POST"], tags=["speech"], response_class=Response)
-        add("/v1/models", self._list_models, tags=["lists"])
-        add("/v1/models/{name}", self._describe_model, tags=["lists"])
-        add("/v1/voices", self._list_voices, tags=["lists"])
-        add("/v1/audio/voices", self._name_voices, tags=["lists"])
-        add("/healthz", self._health, tags=["operation"])
-        add("/readyz", self._ready, tags=["operation"])
-        add("/metrics", self._metrics, tags=["operation"], response_class=Response)
-        add("/", studio_page, response_class=HTMLResponse, include_in_schema=False)
-        self._app.mount("/studio", StaticFiles(directory=STUDIO))
 
     async def _speak(self, wanted: SpeechRequest, request: Request) -> Response:
         """Speak text, SSML or a prosody table, and stream the answer in the requested format."""

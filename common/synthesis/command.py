@@ -25,6 +25,7 @@ from common.synthesis.phrases import load_mels_or_recordings
 from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import Synthesizer, warn_of_cuts
 from common.synthesis.utterances import Phrase, SynthesisInput, plan_batches
+from common.synthesis.vocoder import GriffinLimVocoder
 from common.synthesis.voice import Voice
 
 
@@ -40,11 +41,11 @@ def speak(
     if (generator := opened.get("generator")) is None:
         items, synthesizer = _load_copies(options, given, vocoder, phrases)
     else:
-        if vocoder is None and not (options.no_audio or generator.spec.makes_wave):
-            print(GRIFFIN_LIM)
         voice = make_voice(generator, vocoder, given.voice, precision=precision)
         synthesizer = replace(voice.synthesizer, vocoder=None) if options.no_audio else voice.synthesizer
         items = voice.encode(phrases, dataset_path=options.dataset_path) if phrases else _plan_text(options, voice)
+    if isinstance(synthesizer.vocoder, GriffinLimVocoder):
+        print(GRIFFIN_LIM)
     if options.show and voice is not None:
         for item in items:
             print(item.reading or item.text)
@@ -55,12 +56,16 @@ def speak(
         write_stream(synthesizer.stream(items), sampling_rate=synthesizer.audio.sampling_rate)
         return 0
     folder = None if options.folder is None else OutputFolder(options, synthesizer.audio, voice)
-    _check_files(options, items, folder, given)
+    written, read = given.files
+    written = [pair for pair in written if pair[1] != options.output]  # a folder, or the one phrase's file
+    spoken = list({item.phrase.output: item.phrase for item in items}.values())  # a phrase may have several items
+    written += [] if folder is None else folder.files(spoken)
+    check_apart(written, read + [(one.where, path) for one in spoken for path in one.files(options.dataset_path)])
     if folder is not None:
         folder.prepare()
     own_log = None if folder is None or options.names_sound else folder.path / INFERENCE_LOG
     logger = Logger(options.log_file or own_log, stdout=False)
-    logger.parameter(**{**vars(given.args), "warmup_steps": options.n_warmup, "precision": precision.name})
+    logger.parameter(**{**vars(given.args), "warmup_steps": options.warmup_steps, "precision": precision.name})
     return _speak_into_folder(items, synthesizer, folder, options, logger)
 
 
@@ -90,21 +95,8 @@ def _load_copies(
     if not options.no_audio:
         if vocoder is None and speaking.griffin_lim_iters is None:
             vocoder = shipped_vocoder(audio)
-        if vocoder is None:
-            print(GRIFFIN_LIM)
         sound = load_vocoder(vocoder, given.voice, audio=audio, precision=given.precision)
     return items, Synthesizer(audio=audio, precision=given.precision, vocoder=sound, fade_out=speaking.fade_out)
-
-
-def _check_files(
-    options: CommandOptions, items: Sequence[SynthesisInput], folder: OutputFolder | None, given: ParsedVoice
-) -> None:
-    """Refuse to overwrite inputs, or to write two results to one file."""
-    phrases = list({item.phrase.output: item.phrase for item in items}.values())  # a phrase may have several items
-    written, read = given.files
-    written = [pair for pair in written if pair[1] != options.output]  # a folder, or the one phrase's file
-    written += [] if folder is None else folder.files(phrases)
-    check_apart(written, read + [(one.where, path) for one in phrases for path in one.files(options.dataset_path)])
 
 
 def _speak_into_folder(
@@ -128,7 +120,7 @@ def _speak_into_folder(
     bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
         with StopSignals() as signals, bar:
-            for batch in itertools.islice(itertools.cycle(batches), options.n_warmup):
+            for batch in itertools.islice(itertools.cycle(batches), options.warmup_steps):
                 list(synthesizer.synthesize(batch))
             for number, batch in enumerate(batches * options.repeats):
                 results = []

@@ -80,6 +80,8 @@ class CommandOptions:
         if len(given) != 1:
             got = " and ".join(map(option_of, given)) or "none"
             raise OptionError(f"give one of --input, --text and --prosody, got {got}")
+        if self.include_warmup:
+            object.__setattr__(self, "warmup_steps", WARMUP_STEPS)
         measures = self.repeats > 1 or self.benchmark or self.log_file is not None or self.no_audio
         if self.output is None and not measures:
             if self.list is not None:
@@ -108,11 +110,6 @@ class CommandOptions:
     def folder(self) -> Path | None:
         """The folder for the sound."""
         return self.output.parent if self.output is not None and self.names_sound else self.output
-
-    @property
-    def n_warmup(self) -> int:
-        """Batches before measuring begins."""
-        return WARMUP_STEPS if self.include_warmup else self.warmup_steps
 
 
 @dataclass(frozen=True)

@@ -63,11 +63,6 @@ class Speech:
         """In Hz."""
         return self.audio.sampling_rate
 
-    @property
-    def has_sound(self) -> bool:
-        """Whether it has sound; False without a vocoder."""
-        return self.parts[0].wave is not None
-
     @cached_property
     def wave(self) -> Tensor:
         """The sound (T,) float32, scaled down if it would exceed full scale, so that nothing clips."""

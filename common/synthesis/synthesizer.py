@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,7 @@ class Synthesizer:
         for piece in sound:
             end = start + len(piece)
             _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
-            yield piece if factors is None else piece * factors[start:end]
+            yield piece * factors[start:end]
             start = end
         yield from torch.zeros(pause * hop).split(self.audio.sampling_rate) if pause else ()
 
@@ -151,13 +150,10 @@ class Synthesizer:
         if isinstance(output, MelOutput):
             return output
         wave = output.wave.float().cpu()
-        mel = self._extractor(F.pad(wave, (0, self.audio.filter_length)))  # padded: short waves have no mel
+        padded = F.pad(wave, (0, self.audio.filter_length))  # short waves have no mel
+        mel = MelExtractor(self.audio)(padded)
         mel = mel[:, :, : wave.size(1) // self.audio.hop_length]
         return MelOutput(mel, output.lengths, frames=output.frames, wave=wave)
-
-    @cached_property
-    def _extractor(self) -> MelExtractor:
-        return MelExtractor(self.audio)
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:

@@ -181,16 +181,14 @@ def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[
     return batches
 
 
-def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tensor | None:
+def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tensor:
     """Return factors (F * hop,) for an utterance's amplitude: its symbols' volume, and a fade over ``fade_out`` frames.
 
-    The volume changes linearly over a frame, so that nothing clicks. None: all factors are one.
+    The volume changes linearly over a frame, so that nothing clicks.
     """
     n_samples = result.mel.size(1) * hop_length
     volume, frames, n_faded = result.item.volume, result.frames_of_symbols(), min(fade_out * hop_length, n_samples)
-    if volume is None and n_faded <= 0:
-        return None
-    factors = torch.ones(n_samples) if volume is None else torch.full((n_samples,), float(volume.mean()))
+    factors = torch.full((n_samples,), 1.0 if volume is None else float(volume.mean()))
     if volume is not None and frames is not None:
         levels = volume.float().repeat_interleave(frames)
         before = torch.cat([levels[:1], levels[:-1]])

@@ -18,12 +18,12 @@ from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, shown
 from common.registry import ModelSpec
 from common.synthesis.speech import Prosody, Speech, SymbolProsody, UtteranceProsody
-from common.synthesis.synthesizer import PREDICTED, Synthesizer, warn_of_cuts
+from common.synthesis.synthesizer import Synthesizer, warn_of_cuts
 from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, join_silence
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.front_end import EmptyTextError, TextFrontEnd
 from common.text.markdown import read_text
-from common.text.prosody import LIMITS, Style, combined
+from common.text.prosody import LIMITS, NEUTRAL, Style, combined
 from common.text.sentences import SENTENCE, TextUtterance, cut_early, split_utterances
 from common.text.ssml import Span
 from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
@@ -135,9 +135,8 @@ class Voice:
         and ``phones_seed`` choose the words to read as phones. Raises an InputError that says why the text can't be
         spoken.
         """
-        if phrase is None:
-            where, words = ("text", text) if isinstance(text, str) else ("prosody", None)
-            phrase = Phrase(where, PurePosixPath("speech.wav"), words)
+        where = "text" if isinstance(text, str) else "prosody"
+        phrase = phrase or Phrase(where, PurePosixPath("speech.wav"))
         for name, value, (low, high) in zip(("pace", "pitch", "volume"), (pace, pitch, volume), _LIMITS):
             if not low <= value <= high:
                 raise InputError(f"{phrase.where}: {name} {value}: expected a factor from {low:g} to {high:g}")
@@ -250,15 +249,15 @@ class Voice:
         of_symbols = [of_spans[0]] * len(symbols)
         for word in encoded.words if len(of_spans) > 1 else ():  # symbols between words keep the previous style
             of_symbols[word.start :] = [of_spans[word.span]] * (len(symbols) - word.start)
-        is_changed = any((getattr(one, name) or 0.0) != value for one in of_spans for name, value in PREDICTED.items())
-        volume = torch.tensor([one.volume for one in of_symbols])
+        is_changed = any(replace(one, volume=1.0, speaker=None) != NEUTRAL for one in of_spans)
+        has_volume = any(one.volume != 1 for one in of_spans)
         return replace(
             silence,
             tokens=self.front_end.inputs(encoded.ids),
             symbols=symbols,
             styles=tuple(of_symbols) if is_changed and self.shapes_prosody else None,
             lacks_style=is_changed and not self.shapes_prosody,
-            volume=volume if bool((volume != 1).any()) else None,
+            volume=torch.tensor([one.volume for one in of_symbols]) if has_volume else None,
             speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
             reading=encoded.reading,
             words=lambda: encoded.words,
@@ -305,7 +304,6 @@ class Voice:
         words = tuple(
             Word(one.text, *place, span=0) for one, place in zip(utterance.words, itertools.pairwise(ends)) if one.text
         )
-        volume = _column(symbols, "volume") * style.volume
         return SynthesisInput(
             phrase,
             tokens=self.front_end.inputs([ids[one.symbol] for one in symbols]),
@@ -313,7 +311,7 @@ class Voice:
             durations=_column(symbols, "frames") / style.rate,
             pitch_hz=None if symbols[0].pitch is None else _column(symbols, "pitch", torch.float64) * style.pitch,
             energy=None if symbols[0].energy is None else _column(symbols, "energy"),
-            volume=None if bool((volume == 1).all()) else volume,
+            volume=_column(symbols, "volume") * style.volume,
             speaker=self.speaker_id(style.speaker or utterance.speaker, phrase.where),
             text=utterance.text,
             words=lambda: words,
