@@ -142,7 +142,7 @@ async def encoded(job: SpeechJob, encoder: Encoder) -> AsyncIterator[bytes]:
     async for wave in pieces_of(job):
         if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
             yield data
-    if data := encoder.finish():
+    if data := encoder.encode(torch.zeros(0), last=True):
         yield data
 
 

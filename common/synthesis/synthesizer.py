@@ -19,16 +19,7 @@ from common.precision import Precision, timed
 from common.synthesis.cuda_graphs import FRAME_STEP, SYMBOL_STEP
 from common.synthesis.networks import TextToMel, TextToWave
 from common.synthesis.options import FADE_OUT
-from common.synthesis.utterances import (
-    GIVEN,
-    Controls,
-    MelOutput,
-    Phrase,
-    SynthesisInput,
-    SynthesisResult,
-    envelope,
-    silences,
-)
+from common.synthesis.utterances import GIVEN, Controls, MelOutput, SynthesisInput, SynthesisResult, envelope, silences
 from common.synthesis.vocoder import Vocoder
 from common.text.prosody import Style
 
@@ -83,7 +74,7 @@ class Synthesizer:
         results = []
         for row, item in enumerate(batch):
             mel = mels[row, :, : lengths[row]]
-            _check_finite(mel, "mel-spectrogram", item.phrase, path=self.path)
+            _check_finite(mel, "mel-spectrogram", path=self.path, where=item.phrase.where)
             is_cut = output.finished is not None and not output.finished[row]
             time = sum(seconds) / len(batch)
             results.append(SynthesisResult(item, mel, output, row, is_cut=is_cut, generator_seconds=time))
@@ -107,7 +98,7 @@ class Synthesizer:
         yield from torch.zeros(lead * hop).split(self.audio.sampling_rate) if lead else ()
         for piece in sound:
             end = start + len(piece)
-            _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
+            _check_finite(piece, "sound", path=(self.vocoder or self).path, where=result.item.phrase.where)
             yield piece * factors[start:end]
             start = end
         yield from torch.zeros(pause * hop).split(self.audio.sampling_rate) if pause else ()
@@ -171,10 +162,10 @@ def warn_of_cuts(results: Sequence[SynthesisResult]) -> None:
         print(line, file=sys.stderr)
 
 
-def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None) -> None:
+def _check_finite(made: Tensor, what: str, *, path: Path | None, where: str) -> None:
     if not torch.isfinite(made).all():
         raise InputError(
-            f"{phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
+            f"{where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
             f"without --amp, {path or 'the network'} is damaged or diverged: give another checkpoint"
         )
 
