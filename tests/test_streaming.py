@@ -1,6 +1,5 @@
 """Sound in pieces is the whole's, whatever the vocoder: what each piece reads, how long it is, and what it gives."""
 
-from contextlib import nullcontext
 from math import prod
 
 import pytest
@@ -9,6 +8,7 @@ from test_vocoder import AUDIO, CPU, MODEL, Counting, ready
 from torch import Tensor, nn
 
 from common.config import AudioConfig
+from common.precision import Precision
 from common.synthesis.networks import VocoderSettings
 from common.synthesis.vocoder import FIRST_FRAMES, LONGEST_PIECE, NetworkVocoder, Vocoder, plan_pieces
 from hifigan.config import PRESETS, ModelConfig
@@ -42,8 +42,8 @@ def loud(network: Generator) -> Generator:
 
 
 def vocoder_of(network: nn.Module, audio: AudioConfig = AUDIO, **options) -> NetworkVocoder:
-    options = {"autocast": nullcontext, "settings": VocoderSettings(context=CONTEXT)} | options
-    return NetworkVocoder(network, audio, name="x", device=CPU, **options)
+    options = {"settings": VocoderSettings(context=CONTEXT)} | options
+    return NetworkVocoder(network, audio, name="x", precision=Precision(), **options)
 
 
 def streamed(vocoder: Vocoder, mel: Tensor) -> tuple[Tensor, Tensor]:

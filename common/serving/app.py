@@ -23,7 +23,7 @@ from common.cli import toolkit_version
 from common.errors import InputError, shown
 from common.serving import speaking
 from common.serving.errors import ApiError, api_error
-from common.serving.gate import Gate, Sites, record_of
+from common.serving.gate import Gate, Sites
 from common.serving.log import RequestRecord
 from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
@@ -103,7 +103,7 @@ class Service:
     async def _speak(self, wanted: SpeechRequest, request: Request) -> Response:
         """Speak text, SSML or a prosody table, and stream the answer in the requested format."""
         check_model(wanted.model, self.models.voice_name, models=self.models)
-        record = record_of(request.scope)
+        record: RequestRecord = request.state.record
         planned = await self.plan(wanted, record)
         warning = planned.warning
         if wanted.show:
@@ -139,16 +139,12 @@ class Service:
 
     def start_speech(self, planned: speaking.Plan, record: RequestRecord) -> SpeechJob:
         """Queue a plan for the worker; the job ends with the request of ``record``."""
-        job = SpeechJob(planned.voice, planned.inputs, record)
-        self._worker.add(job)
-        return job
+        return self._worker.add(SpeechJob(planned.voice, planned.inputs, record))
 
     def start_transcript(self, wave: Tensor, record: RequestRecord) -> TranscriptionJob:
         """Queue a wave (T,) at the recognizer's rate; the job ends with the request of ``record``."""
         record.sound = len(wave) / self.models.transcriber.sampling_rate
-        job = TranscriptionJob(wave, record)
-        self._worker.add(job)
-        return job
+        return self._worker.add(TranscriptionJob(wave, record))
 
     async def _transcribe(self, form: Annotated[TranscriptionRequest, Form()], request: Request) -> Response:
         """Transcribe a recording."""
@@ -156,7 +152,7 @@ class Service:
         check_model(form.model, self.models.recognizer_name, models=self.models)
         data = await form.file.read()
         wave = await asyncio.to_thread(decode_upload, data, sampling_rate=rate, max_seconds=longest)
-        found = await self.start_transcript(wave, record_of(request.scope)).take()
+        found = await self.start_transcript(wave, request.state.record).take()
         assert found is not None
         return transcript_answer(found, form.response_format)
 
@@ -200,5 +196,5 @@ class Service:
 def _refuse(request: Request, error: Exception) -> JSONResponse:
     """Answer a failed request, and add the error to its log line."""
     failure = api_error(error)
-    record_of(request.scope).error = failure.detail
+    request.state.record.error = failure.detail
     return failure.response

@@ -28,6 +28,7 @@ _AHEAD = 5.0  # s of sound to buffer for a slow client; the worker then serves o
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
 _LITTLE = 16  # symbols; smaller differences in length don't matter
 Result = TypeVar("Result")
+AnyJob = TypeVar("AnyJob", bound="Job")
 Work = Callable[[Sequence[Any]], None]  # on a batch of jobs
 Step = tuple[Work, Sequence[Any]]
 
@@ -129,12 +130,13 @@ class Worker(threading.Thread):
         self._wake()
         self.join()
 
-    def add(self, job: Job) -> None:
-        """Add a job to the queue."""
+    def add(self, job: AnyJob) -> AnyJob:
+        """Add a job to the queue, and return it."""
         job.on_change = self._wake
         with self._changed:
             self._jobs.append(job)
             self._changed.notify()
+        return job
 
     def _wake(self) -> None:
         with self._changed:

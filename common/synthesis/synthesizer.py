@@ -92,7 +92,7 @@ class Synthesizer:
             sound = [waves[result.row, : result.mel.size(1) * hop].cpu()]
         elif sound is None:
             assert self.vocoder is not None, "sound needs a vocoder"
-            sound = self.vocoder.stream(result.mel.to(self.precision.device))
+            sound = self.vocoder.stream(result.mel)
         factors, start = envelope(result, hop_length=hop, fade_out=self.fade_out), 0
         lead, pause = silences(result.item, self.audio)
         yield from torch.zeros(lead * hop).split(self.audio.sampling_rate) if lead else ()
@@ -135,7 +135,7 @@ class Synthesizer:
             **given,
         )
         if any(item.styles for item in batch):
-            controls = with_styles(controls, [item.styles for item in batch], n_symbols=n_symbols, device=device)
+            controls = with_styles(controls, [item.styles for item in batch], tokens)
         with timed(device, seconds), self.precision.autocast():
             output = self.network.infer(tokens, lengths, controls)
         if isinstance(output, MelOutput):
@@ -170,21 +170,18 @@ def _check_finite(made: Tensor, what: str, *, path: Path | None, where: str) -> 
         )
 
 
-def with_styles(
-    controls: Controls, styles: Sequence[Sequence[Style] | None], *, n_symbols: int, device: torch.device
-) -> Controls:
-    """Add the styles of each utterance's symbols to the controls; None: keep predictions."""
+def with_styles(controls: Controls, styles: Sequence[Sequence[Style] | None], tokens: Tensor) -> Controls:
+    """Add the styles of the utterances' symbols, ``tokens`` (B, L), to the controls; None: keep predictions."""
     values, before = {}, controls.pitch_transform
     for name, predicted in PREDICTED.items():
         rows = [[float(getattr(style, name) or 0.0) for style in row or ()] for row in styles]
-        values[name] = torch.tensor([row + [predicted] * (n_symbols - len(row)) for row in rows], device=device)
+        rows = [row + [predicted] * (tokens.size(1) - len(row)) for row in rows]
+        values[name] = torch.tensor(rows, device=tokens.device)
 
     def transform(pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
         """Apply the controls' own transformation, then the styles."""
         if not bool((std > 0).all()):
-            raise InputError(
-                "the voice's checkpoint has no pitch statistics to change pitch with; give --pitch-mean-std-file"
-            )
+            raise InputError("this voice has no pitch statistics to change pitch with; give --pitch-mean-std-file")
         pitch = pitch if before is None else before(pitch, lengths, mean, std)
         mask = mask_from_lengths(lengths, pitch.size(1))
         hz = pitch * std + mean

@@ -110,9 +110,7 @@ class Voice:
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
         """Return the speech of a text's utterances, in order, with what `prosody` needs."""
-        return Speech(
-            tuple(parts), self.synthesizer.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody
-        )
+        return Speech(tuple(parts), self.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody)
 
     def plan(
         self,
@@ -207,8 +205,7 @@ class Voice:
 
     def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
         """Print a warning about symbols that the voice lacks, and one if it can't change pace and pitch as asked."""
-        if dropped := dropped_symbols(items):
-            self.front_end.warn_dropped(dropped)
+        self.front_end.warn_dropped(dropped_symbols(items))
         if any(item.lacks_style for item in items):
             print(f"warning: {self.spec.name} cannot change pace and pitch; they are ignored", file=sys.stderr)
 
