@@ -4,7 +4,7 @@ from math import prod
 
 import pytest
 import torch
-from test_vocoder import AUDIO, CPU, MODEL, Counting, ready
+from test_vocoder import AUDIO, MODEL, Counting, ready
 from torch import Tensor, nn
 
 from common.config import AudioConfig
@@ -49,7 +49,7 @@ def vocoder_of(network: nn.Module, audio: AudioConfig = AUDIO, **options) -> Net
 def streamed(vocoder: Vocoder, mel: Tensor) -> tuple[Tensor, Tensor]:
     """The pieces put together, and the whole."""
     pieces = list(vocoder.stream(mel))
-    assert all(piece.dtype == torch.float32 and piece.device == CPU and piece.dim() == 1 for piece in pieces)
+    assert all(piece.dtype == torch.float32 and piece.device.type == "cpu" and piece.dim() == 1 for piece in pieces)
     return torch.cat(pieces), vocoder.speak(mel[None], [mel.size(1)])[0]
 
 

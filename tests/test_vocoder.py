@@ -34,7 +34,6 @@ MODEL = ModelConfig(
     resblock_dilation_sizes=((1, 2), (2, 6)),
 )
 ONE_STEP = 1 / 32768  # of 16 bits
-CPU = torch.device("cpu")
 
 
 def new_network(seed: int) -> Generator:

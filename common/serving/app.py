@@ -171,8 +171,11 @@ class Service:
         return self._row(name)
 
     async def _name_voices(self) -> dict[str, Any]:
-        """List the names of the voices, as similar servers do."""
-        return {"voices": [{"id": name, "name": name} for name in self.models.voice_names]}
+        """List the values of a request's ``voice``, except OpenAI's names, as similar servers do."""
+        speakers = self.models.voice.speakers
+        names = [self.models.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
+        names += [name for name, meant in self.models.aliases.items() if meant in names and name not in names]
+        return {"voices": [{"id": name, "name": name} for name in names]}
 
     async def _list_voices(self) -> dict[str, Any]:
         """List the voices with their speakers and capabilities."""

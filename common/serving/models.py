@@ -42,13 +42,6 @@ class ServedModels:
         return self.voice_name if name in VOICE_MODELS else self.recognizer_name if name in RECOGNIZERS else None
 
     @property
-    def voice_names(self) -> list[str]:
-        """The values of a request's ``voice``, except OpenAI's names."""
-        speakers = self.voice.speakers
-        names = [self.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
-        return names + [name for name, meant in self.aliases.items() if meant in names and name not in names]
-
-    @property
     def transcriber(self) -> Recognizer:
         """The recognizer; raises ApiError if there is none."""
         if self.recognizer is None:

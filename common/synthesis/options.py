@@ -29,7 +29,6 @@ ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ 
 SHORT_TEXT = 200  # characters, which the shipped voice speaks in half a second on one thread
 WARMUP_STEPS = 3  # batches of --include-warmup
 _measuring = partial(option, section=MEASURING)
-DEFAULT_OUTPUT = Path("speech.wav")  # for one text
 _SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".opus", ".m4a")
 _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .caf .oga .wave .mpga".split())
 
@@ -86,7 +85,7 @@ class CommandOptions:
         if self.output is None and not measures:
             if self.list is not None:
                 raise OptionError("nothing would be saved; give --output, a folder for the sound")
-            object.__setattr__(self, "output", DEFAULT_OUTPUT)
+            object.__setattr__(self, "output", Path("speech.wav"))
         if self.list is not None and self.output is not None and self.names_sound:
             name = self.output.name
             raise OptionError(f"--output {self.output}: expected a folder; files are named in the list: {name}|text")

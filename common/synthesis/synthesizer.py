@@ -122,12 +122,12 @@ class Synthesizer:
     def _run_network(self, batch: Sequence[SynthesisInput], seconds: list[float]) -> MelOutput:
         """Generate mels (B, n_mels, F) on the device; add the time that this takes to ``seconds``."""
         assert self.network is not None, "utterances with tokens need a network"
-        device, n_symbols = self.precision.device, max(item.length for item in batch)
+        device, lengths = self.precision.device, [item.length for item in batch]
+        n_symbols = max(lengths)
         if self.has_graphs:
             n_symbols += -n_symbols % SYMBOL_STEP
         given: dict[str, Any] = {name: _pad_column(name, batch, n_symbols, device) for name in ("tokens", *GIVEN)}
         tokens = given.pop("tokens")
-        lengths = torch.tensor([item.length for item in batch], device=device)
         controls = replace(
             self.controls,
             speaker=torch.tensor([item.speaker for item in batch], device=device),
@@ -137,13 +137,12 @@ class Synthesizer:
         if any(item.styles for item in batch):
             controls = with_styles(controls, [item.styles for item in batch], tokens)
         with timed(device, seconds), self.precision.autocast():
-            output = self.network.infer(tokens, lengths, controls)
+            output = self.network.infer(tokens, torch.tensor(lengths, device=device), controls)
         if isinstance(output, MelOutput):
             return output
         wave = output.wave.float().cpu()
         padded = F.pad(wave, (0, self.audio.filter_length))  # short waves have no mel
-        mel = MelExtractor(self.audio)(padded)
-        mel = mel[:, :, : wave.size(1) // self.audio.hop_length]
+        mel = MelExtractor(self.audio)(padded)[:, :, : wave.size(1) // self.audio.hop_length]
         return MelOutput(mel, output.lengths, frames=output.frames, wave=wave)
 
 
@@ -157,9 +156,9 @@ def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, devi
 
 
 def warn_of_cuts(results: Sequence[SynthesisResult]) -> None:
-    """Print a warning for each phrase that was cut because the voice didn't stop."""
-    for line in {one.item.phrase: one.cut_warning for one in results if one.is_cut}.values():
-        print(line, file=sys.stderr)
+    """Print a warning if one of a phrase's results was cut because the voice didn't stop."""
+    if cut := [one for one in results if one.is_cut]:
+        print(cut[-1].cut_warning, file=sys.stderr)
 
 
 def _check_finite(made: Tensor, what: str, *, path: Path | None, where: str) -> None:

@@ -95,7 +95,9 @@ class Voice:
         """
         items = self.plan(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker)
         self.warn_of_losses(items)
-        parts = [result for item in items for result in self.synthesizer.synthesize([item])]
+        parts: list[SynthesisResult] = []
+        for item in items:
+            parts += self.synthesizer.synthesize([item])
         warn_of_cuts(parts)
         return self.join(parts)
 
@@ -123,15 +125,14 @@ class Voice:
         phrase: Phrase | None = None,
         longest: int = 0,
         index: int = 0,
-        whole: bool = False,
     ) -> list[SynthesisInput]:
         """Split a text into utterances that are ready for synthesis; fast, because no network runs.
 
         The first arguments are `speak`'s. Sentences are joined up to ``longest`` characters; 0 keeps them apart. A
-        sentence with more symbols than the voice was trained on is split, unless it's ``whole`` or has markup. A text
-        with nothing to speak (emoji or dots) is a short silence. Errors name the ``phrase``; its ``index`` in its list
-        and ``phones_seed`` choose the words to read as phones. Raises an InputError that says why the text can't be
-        spoken.
+        sentence with more symbols than the voice was trained on is split, unless it has markup or ``longest`` is
+        `sys.maxsize`. A text with nothing to speak (emoji or dots) is a short silence. Errors name the ``phrase``; its
+        ``index`` in its list and ``phones_seed`` choose the words to read as phones. Raises an InputError that says
+        why the text can't be spoken.
         """
         where = "text" if isinstance(text, str) else "prosody"
         phrase = phrase or Phrase(where, PurePosixPath("speech.wav"))
@@ -152,7 +153,8 @@ class Voice:
                 language = config.g2p_language if config.g2p is not None else "en"
                 spans = read_text(text, where=phrase.where, language=language, markdown=not self.plain)
                 utterances = split_utterances(spans, longest=longest)
-            made = [part for one in utterances for part in self._parts(one, encode=encode, whole=whole)]
+            most = None if longest == sys.maxsize else self.longest
+            made = [part for one in utterances for part in self._parts(one, encode=encode, most=most)]
             items = join_silence(made) or [self._silence(made, phrase=phrase)]
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
@@ -178,8 +180,7 @@ class Voice:
             columns = {"pitch": phrase.pitch, "durations": phrase.duration} if self.shapes_prosody else {}
             given = [(name, dataset_path / path) for name, path in columns.items() if path is not None]
             longest = sys.maxsize if given else LONGEST_PHRASE
-            how: dict[str, Any] = {"speaker": phrase.speaker, "longest": longest, "index": index, "whole": bool(given)}
-            items = self.plan(phrase.text, phrase=phrase, **how)
+            items = self.plan(phrase.text, phrase=phrase, speaker=phrase.speaker, longest=longest, index=index)
             if given and len(items) > 1:
                 raise InputError(f"{where}: both breaks in the text and pitch or durations; give one of them")
             rows: dict[str, Any] = {}
@@ -205,16 +206,17 @@ class Voice:
 
     def warn_of_losses(self, items: Sequence[SynthesisInput]) -> None:
         """Print a warning about symbols that the voice lacks, and one if it can't change pace and pitch as asked."""
-        self.front_end.warn_dropped(dropped_symbols(items))
+        if dropped := dropped_symbols(items):
+            self.front_end.warn_dropped(dropped)
         if any(item.lacks_style for item in items):
             print(f"warning: {self.spec.name} cannot change pace and pitch; they are ignored", file=sys.stderr)
 
     def _parts(
-        self, utterance: TextUtterance, *, encode: Callable[[TextUtterance], SynthesisInput], whole: bool
+        self, utterance: TextUtterance, *, encode: Callable[[TextUtterance], SynthesisInput], most: int | None
     ) -> list[SynthesisInput]:
-        """Encode an utterance, or parts of it if it has more symbols than `longest`."""
-        items, most = [encode(utterance)], self.longest
-        if most is None or len(items[0].symbols) <= most or whole or not (self._reads_text and utterance.is_plain):
+        """Encode an utterance, or parts of it if it has more than ``most`` symbols."""
+        items = [encode(utterance)]
+        if most is None or len(items[0].symbols) <= most or not (self._reads_text and utterance.is_plain):
             return items
         characters_a_symbol = len(utterance.spans[0].text) / items[0].length
         *early, rest = cut_early(utterance)
