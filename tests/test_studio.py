@@ -20,10 +20,9 @@ from limits import HANG_LIMIT
 from singing_voice import SingingVocoder, singing_voice
 from tiny_served import serving
 
-from common.serving.app import Service
+from common.serving.app import STUDIO, Service, studio_page
 from common.serving.models import ServedModels
 from common.serving.options import Limits
-from common.serving.pages import STUDIO, studio_page
 from common.synthesis.voice import Voice
 from common.text.ssml import has_markup, read_markup
 

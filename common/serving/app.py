@@ -2,18 +2,21 @@
 
 import asyncio
 import logging
+import re
 import socket
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Form, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
+from markupsafe import Markup
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartParser
@@ -21,13 +24,13 @@ from torch import Tensor
 
 from common.cli import toolkit_version
 from common.errors import InputError, shown
+from common.pages.render import NAME, PALETTE, STYLESHEET, render_template
 from common.serving import speaking
 from common.serving.errors import ApiError, api_error
 from common.serving.gate import Gate, Sites
 from common.serving.log import RequestRecord
 from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
-from common.serving.pages import STUDIO, studio_page
 from common.serving.schema import SpeechRequest, TranscriptionRequest
 from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode_upload
 from common.serving.transcripts import transcript_answer
@@ -36,6 +39,20 @@ from common.synthesis.speech import subtitles
 from common.synthesis.utterances import SynthesisResult
 
 logger = logging.getLogger("serve")
+STUDIO = Path(__file__).parent / "studio"  # the page's scripts, served unchanged
+
+
+@cache
+def studio_page() -> str:
+    """Return the studio's HTML. Its policy only allows scripts from its own server, and requests to it."""
+    # Repeat the palette's colors, for users who choose light or dark on the page.
+    light, dark = re.findall(r":root \{(.*?)\}", PALETTE, re.DOTALL)
+    rule = ':root[data-theme="{0}"] {{{1}  color-scheme: {0};\n}}\n'
+    style = STYLESHEET + rule.format("light", light) + rule.format("dark", dark)
+    style += (STUDIO / "studio.css").read_text(encoding="utf-8")
+    policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
+    policy += "; form-action 'none'; script-src 'self'"
+    return render_template("serving/studio.html", policy=Markup(policy), product=NAME, style=Markup(style))
 
 
 class Service:

@@ -105,12 +105,11 @@ def make_voice(
 
 def _accelerate(network: Any, loaded: LoadedCheckpoint, wanted: AccelerationOptions) -> Any:
     """Compile the network for ``--torchscript`` or ``--compile`` if its model supports that."""
-    spec = loaded.spec
     if loaded.exported is not None:
         return network
-    if wanted.torchscript and (to_torchscript := spec.find("model", "to_torchscript")) is not None:
+    if wanted.torchscript and (to_torchscript := loaded.spec.find("model", "to_torchscript")) is not None:
         return to_torchscript(network)
-    if wanted.compile and spec.compilable:
+    if wanted.compile and loaded.spec.compilable:
         # If compiling fails, for example without a C++ compiler, PyTorch says so and runs the network as it is.
         torch._dynamo.config.suppress_errors = True
         network.infer = torch.compile(network.infer, dynamic=True)

@@ -74,7 +74,8 @@ class Synthesizer:
         results = []
         for row, item in enumerate(batch):
             mel = mels[row, :, : lengths[row]]
-            _check_finite(mel, "mel-spectrogram", path=self.path, where=item.phrase.where)
+            if not torch.isfinite(mel).all():
+                raise _not_finite("mel-spectrogram", item, self.path)
             is_cut = output.finished is not None and not output.finished[row]
             time = sum(seconds) / len(batch)
             results.append(SynthesisResult(item, mel, output, row, is_cut=is_cut, generator_seconds=time))
@@ -98,7 +99,8 @@ class Synthesizer:
         yield from torch.zeros(lead * hop).split(self.audio.sampling_rate) if lead else ()
         for piece in sound:
             end = start + len(piece)
-            _check_finite(piece, "sound", path=(self.vocoder or self).path, where=result.item.phrase.where)
+            if not torch.isfinite(piece).all():
+                raise _not_finite("sound", result.item, (self.vocoder or self).path)
             yield piece * factors[start:end]
             start = end
         yield from torch.zeros(pause * hop).split(self.audio.sampling_rate) if pause else ()
@@ -161,12 +163,11 @@ def warn_of_cuts(results: Sequence[SynthesisResult]) -> None:
         print(cut[-1].cut_warning, file=sys.stderr)
 
 
-def _check_finite(made: Tensor, what: str, *, path: Path | None, where: str) -> None:
-    if not torch.isfinite(made).all():
-        raise InputError(
-            f"{where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
-            f"without --amp, {path or 'the network'} is damaged or diverged: give another checkpoint"
-        )
+def _not_finite(what: str, item: SynthesisInput, path: Path | None) -> InputError:
+    return InputError(
+        f"{item.phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
+        f"without --amp, {path or 'the network'} is damaged or diverged: give another checkpoint"
+    )
 
 
 def with_styles(controls: Controls, styles: Sequence[Sequence[Style] | None], tokens: Tensor) -> Controls:

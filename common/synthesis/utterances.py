@@ -187,9 +187,9 @@ def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tens
     The volume changes linearly over a frame, so that nothing clicks.
     """
     n_samples = result.mel.size(1) * hop_length
-    volume, frames, n_faded = result.item.volume, result.frames_of_symbols(), min(fade_out * hop_length, n_samples)
+    volume, n_faded = result.item.volume, min(fade_out * hop_length, n_samples)
     factors = torch.full((n_samples,), 1.0 if volume is None else float(volume.mean()))
-    if volume is not None and frames is not None:
+    if volume is not None and (frames := result.frames_of_symbols()) is not None:
         levels = volume.float().repeat_interleave(frames)
         before = torch.cat([levels[:1], levels[:-1]])
         ramp = torch.arange(1, hop_length + 1) / hop_length
