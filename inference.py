@@ -18,15 +18,7 @@ from common.cli import MEASURING, ArgumentParser, ComputingOptions, names_given,
 from common.options import add_options, read_options
 from common.recognition.options import REMOVED as REMOVED_OF_RECOGNITION, TranscribingOptions
 from common.registry import ModelSpec
-from common.synthesis.options import (
-    REMOVED,
-    SHORT_TEXT,
-    STANDARD,
-    CommandOptions,
-    VoiceOptions,
-    add_voice_options,
-    parse_voice,
-)
+from common.synthesis.options import REMOVED, SHORT_TEXT, STANDARD, CommandOptions, add_voice_options, parse_voice
 
 _PURPOSES = {
     "generator": ", to speak text; without it, the list's mel or wav column becomes sound",
@@ -74,7 +66,7 @@ def speak(argv: Sequence[str] | None) -> int:
         phrases = [] if options.list is None else read_phrases(options.list)
         is_copied = bool(phrases) and (phrases[0].mel is not None or phrases[0].wav is not None)
         if "generator" in opened or not is_copied:
-            shipped_sound = not options.no_audio and read_options(args, VoiceOptions).takes_shipped_vocoder
+            shipped_sound = not options.no_audio and args.griffin_lim_iters is None
             advice = ", or make a list of recordings to copy: bash scripts/copy_list.sh LJSpeech-1.1 copy.tsv"
             opened = with_shipped(opened, with_vocoder=shipped_sound, advice=advice)
         return command.speak(options, parse_voice(argv, build_parser, opened), opened, phrases)

@@ -218,7 +218,7 @@ class FinetuneSettings(TrainSettings):
 @Script(
     FinetuneSettings,
     lambda model: training_options("FastPitch"),
-    # After 300 updates, half of these EMA weights is still the initial voice's, whose sound is cleaner than a few clips'.
+    # After 300 updates, the EMA weights are still halfway to the initial voice, which sounds cleaner than a few clips.
     defaults={"": "NUM_SPEAKERS=auto LEARNING_RATE=7e-3 WARMUP_STEPS=100 EMA=0.9975 AMP=true GRAD_CLIP=5"},
 )
 def finetune_voice(own: FinetuneSettings, given: Given) -> None:

@@ -5,7 +5,6 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from torch import Tensor
 from common import registry
 from common.config import Architecture, AudioConfig, from_plain, to_plain
 from common.options import options_of
+from common.precision import Precision
 from common.recognition.recognizer import SpeechToText
 from common.registry import ModelSpec, get_model
 from common.synthesis.networks import MelToWave, TextToMel, TextToWave
@@ -175,9 +175,7 @@ def test_a_vocoder_makes_a_hop_of_each_frame_and_pieces_are_the_whole(model: str
     for row, length in enumerate(lengths):
         alone = network.infer(mel[row : row + 1, :, :length], None, **settings.infer)
         assert_same(waves[row, : length * audio.hop_length], alone[0])
-    vocoder = NetworkVocoder(
-        network, audio, name="x", autocast=nullcontext, device=torch.device("cpu"), settings=settings
-    )
+    vocoder = NetworkVocoder(network, audio, name="x", precision=Precision(), settings=settings)
     assert_same(torch.cat(list(vocoder.stream(mel[0]))), vocoder.speak(mel[:1], [40])[0])
 
 

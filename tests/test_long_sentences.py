@@ -1,5 +1,6 @@
 """Long sentences: voices know the longest utterance of their training and speak longer ones in parts."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,4 +66,4 @@ def test_what_says_more_than_text_and_voices_that_do_not_know_their_longest_stay
     whole = replace(voice, longest=None)
     table = whole.speak(TEXT).prosody
     assert [len(one.plan(text)) for one, text in ((voice, marked), (voice, table), (whole, TEXT))] == [1, 1, 1]
-    assert len(voice.plan(TEXT)) == 3 and len(voice.plan(TEXT, whole=True)) == 1
+    assert len(voice.plan(TEXT)) == 3 and len(voice.plan(TEXT, longest=sys.maxsize)) == 1

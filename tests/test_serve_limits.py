@@ -69,7 +69,8 @@ def models(models_folder: Path):
 def held(models, *, api_key: str | None = None, sites: Sites | None = None, **limits) -> Iterator[SimpleNamespace]:
     """A server whose vocoder waits to be let, a client, and a pool of threads to ask from."""
     vocoder = HeldVocoder(models.voice.audio)
-    models = replace(models, voice=models.voice.with_synthesizer(vocoder=vocoder))
+    synthesizer = replace(models.voice.synthesizer, vocoder=vocoder)
+    models = replace(models, voice=replace(models.voice, synthesizer=synthesizer))
     service = Service(models, limits=Limits(**{"deadline": HANG_LIMIT} | limits), api_key=api_key, sites=sites)
     with (
         tiny_served.serving(service) as address,

@@ -1,14 +1,14 @@
 """Sound in pieces is the whole's, whatever the vocoder: what each piece reads, how long it is, and what it gives."""
 
-from contextlib import nullcontext
 from math import prod
 
 import pytest
 import torch
-from test_vocoder import AUDIO, CPU, MODEL, Counting, ready
+from test_vocoder import AUDIO, MODEL, Counting, ready
 from torch import Tensor, nn
 
 from common.config import AudioConfig
+from common.precision import Precision
 from common.synthesis.networks import VocoderSettings
 from common.synthesis.vocoder import FIRST_FRAMES, LONGEST_PIECE, NetworkVocoder, Vocoder, plan_pieces
 from hifigan.config import PRESETS, ModelConfig
@@ -42,14 +42,14 @@ def loud(network: Generator) -> Generator:
 
 
 def vocoder_of(network: nn.Module, audio: AudioConfig = AUDIO, **options) -> NetworkVocoder:
-    options = {"autocast": nullcontext, "settings": VocoderSettings(context=CONTEXT)} | options
-    return NetworkVocoder(network, audio, name="x", device=CPU, **options)
+    options = {"settings": VocoderSettings(context=CONTEXT)} | options
+    return NetworkVocoder(network, audio, name="x", precision=Precision(), **options)
 
 
 def streamed(vocoder: Vocoder, mel: Tensor) -> tuple[Tensor, Tensor]:
     """The pieces put together, and the whole."""
     pieces = list(vocoder.stream(mel))
-    assert all(piece.dtype == torch.float32 and piece.device == CPU and piece.dim() == 1 for piece in pieces)
+    assert all(piece.dtype == torch.float32 and piece.device.type == "cpu" and piece.dim() == 1 for piece in pieces)
     return torch.cat(pieces), vocoder.speak(mel[None], [mel.size(1)])[0]
 
 

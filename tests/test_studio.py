@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -19,10 +20,9 @@ from limits import HANG_LIMIT
 from singing_voice import SingingVocoder, singing_voice
 from tiny_served import serving
 
-from common.serving.app import Service
+from common.serving.app import STUDIO, Service, studio_page
 from common.serving.models import ServedModels
 from common.serving.options import Limits
-from common.serving.pages import STUDIO, studio_page
 from common.synthesis.voice import Voice
 from common.text.ssml import has_markup, read_markup
 
@@ -400,8 +400,8 @@ class WaitingVocoder(SingingVocoder):
 
 
 def test_a_long_text_is_heard_and_seen_as_it_is_made(browser):
-    vocoder = WaitingVocoder()
-    voice = singing_voice().with_synthesizer(vocoder=vocoder)
+    voice, vocoder = singing_voice(), WaitingVocoder()
+    voice = replace(voice, synthesizer=replace(voice.synthesizer, vocoder=vocoder))
     with served(voice) as address, opened(browser, address) as studio:
         page = studio.page
         page.fill("#text", LONG)

@@ -97,23 +97,23 @@ def test_the_project_keeps_its_own_rules():
 
 # The most lines of .py and .sh files, as the design has them: an issue that adds a job says what it adds.
 SIZES = {
-    "flat files of common/": 1742,
-    "audio, nn": 1520,
+    "flat files of common/": 1697,
+    "audio, nn": 1509,
     "text": 4700,
     "data": 850,
     "checkpoints": 1200,
     "training": 2000,
-    "synthesis": 2583,
-    "recognition": 453,
+    "synthesis": 2808,
+    "recognition": 450,
     "serving": 1900,
     "extraction": 1200,
     "importing": 1700,
     "evaluation, data_report, pages": 2000,
     "the six models": 7400,
-    "scripts": 3569,
+    "scripts": 3570,
     "platform": 312,
     "files at the root, speech_toolkit": 500,
-    "tests": 24000,
+    "tests": 24124,
 }
 MODELS = ("fastpitch", "hifigan", "waveglow", "tacotron2", "jasper", "harmonic")
 

@@ -1,7 +1,6 @@
 """Sound through a trained vocoder: what the published networks make of a mel, whatever the batch, precision or form."""
 
 import dataclasses
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.files import write_json
+from common.precision import Precision
 from common.synthesis.vocoder import NetworkVocoder
 from common.torch_file import save_tensor
 from hifigan.config import ModelConfig
@@ -34,7 +34,6 @@ MODEL = ModelConfig(
     resblock_dilation_sizes=((1, 2), (2, 6)),
 )
 ONE_STEP = 1 / 32768  # of 16 bits
-CPU = torch.device("cpu")
 
 
 def new_network(seed: int) -> Generator:
@@ -117,7 +116,7 @@ class Counting(nn.Module):
 
 def on_gpu_terms(network: nn.Module, **options) -> NetworkVocoder:
     """A vocoder that takes whole batches, as on a GPU, here."""
-    vocoder = NetworkVocoder(network, AUDIO, name="x", autocast=nullcontext, device=CPU, **options)
+    vocoder = NetworkVocoder(network, AUDIO, name="x", precision=Precision(), **options)
     vocoder.max_batch = None
     return vocoder
 

@@ -131,10 +131,10 @@ BAD = {
     "too long a recording": ([START, *[chunk(seconds=1.1)] * 3], "audio-chunk: more than 3 s of sound"),
     "a rate that changes": (
         [START, chunk(seconds=2.9), AudioChunk(rate=10, width=2, channels=1, audio=bytes(2))],
-        "audio-chunk: 10 Hz and 1 channels, expected 4000 to 384000 Hz",
+        "audio-chunk: 10 Hz, 1 channels and 2 bytes per sample, expected 4000 to 384000 Hz",
     ),
     "a rate of 2 GHz": ([AudioStart(rate=2 * 10**9, width=2, channels=1)], "audio-start: 2000000000 Hz"),
-    "a thousand channels": ([AudioStart(rate=8000, width=2, channels=1000)], "1000 channels, expected"),
+    "a thousand channels": ([AudioStart(rate=8000, width=2, channels=1000)], "Hz, 1000 channels and 2"),
     "too many bytes": (
         [loud := AudioStart(rate=48000, width=2, channels=2), *[chunk_like(loud, n_bytes=60_000)] * 2],
         "audio-chunk: more than 3 s of sound, or 100000 bytes",
@@ -170,8 +170,8 @@ NO_EVENT = {
     b'{"type": "x", "payload_length": 200000}\n': "more than 100000 bytes",
     b'{"type": "synthesize"}\n': "synthesize: missing or wrong field",
     b'{"type": "synthesize", "data": {"text": "a", "voice": 5}}\n': "synthesize: missing or wrong field",
-    b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: expected 16-bit",
-    b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: expected 16-bit",
+    b'{"type": "audio-start", "data": {"rate": "a", "width": 2, "channels": 1}}\n': "audio-start: 'a' Hz, 1 channels",
+    b'{"type": "audio-start", "data": {"rate": null, "width": 2, "channels": 1}}\n': "audio-start: None Hz, 1",
 }
 
 

@@ -56,7 +56,10 @@ def transcribe(
                 if not options.quiet:
                     print_line(f"{one.wav}|{one.text}")
         rates = error_rates(transcripts)
-        figures = time_figures(times, n_utterances=len(items), duration=sum(item.duration for item in items))
+        work, duration = sum(times), sum(item.duration for item in items)  # s
+        figures = {"avg_latency": work / len(times)}
+        figures |= {f"{one}%_latency": float(np.percentile(times, one)) for one in PERCENTILES}
+        figures |= {"avg_sequences/s": len(items) / work, "avg_RTF": duration / work}
         logger.log((), rates | figures)
     finally:
         if output is not None and transcripts:
@@ -65,15 +68,6 @@ def transcribe(
         write_atomically(save_logits, lambda file: torch.save([one.log_probs for one in transcripts], file))
     print_summary(rates, figures, with_latency=options.iterations > 0 or len(times) > MANY_BATCHES)
     return 0
-
-
-def time_figures(seconds: Sequence[float], *, n_utterances: int, duration: float) -> dict[str, float]:
-    """Return batch latency (s) with percentiles, and throughput; ``duration`` (s) is the total of all recordings."""
-    figures = {"avg_latency": sum(seconds) / len(seconds)}
-    figures |= {f"{one}%_latency": float(np.percentile(seconds, one)) for one in PERCENTILES}
-    figures["avg_sequences/s"] = n_utterances / sum(seconds)
-    figures["avg_RTF"] = duration / sum(seconds)
-    return figures
 
 
 def error_rates(transcripts: Sequence[Transcription]) -> dict[str, float]:

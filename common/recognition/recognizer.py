@@ -164,7 +164,16 @@ class Recognizer:
         Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's. Raises InputError, naming its
         entry, if a recording cannot be read.
         """
-        return list(self.transcripts(self._items(speech, sampling_rate), times=[], with_log_probs=with_log_probs))
+        parts: list[Any] = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
+        if not all(isinstance(part, Tensor) for part in parts):
+            items = self.open([Path(path) for path in parts])
+        else:
+            rate, items = sampling_rate or self.sampling_rate, []
+            for number, part in enumerate(parts, 1):
+                wave = resample(part, ratio=self.sampling_rate / rate)
+                load = partial(self.network.prepare, wave, self.settings)
+                items.append(SpeechItem(f"wave {number}", len(part) / rate, None, load))
+        return list(self.transcripts(items, times=[], with_log_probs=with_log_probs))
 
     def transcripts(
         self, items: Sequence[SpeechItem], *, times: list[float], with_log_probs: bool = False
@@ -173,9 +182,8 @@ class Recognizer:
         for window in self._windows(items):
             found: dict[int, Transcription] = {}
             for indices in window:
-                results, seconds = self._run([items[index] for index in indices], with_log_probs=with_log_probs)
-                times.append(seconds)
-                found |= zip(indices, results)
+                batch = [items[index] for index in indices]
+                found |= zip(indices, self._run(batch, times, with_log_probs=with_log_probs))
             yield from (found[index] for index in sorted(found))
 
     def measure(
@@ -184,22 +192,10 @@ class Recognizer:
         """Time ``iterations`` batches (s) after ``warmup_steps`` others; also returns their utterances."""
         plan = [[items[index] for index in indices] for window in self._windows(items) for indices in window]
         batches = [plan[step % len(plan)] for step in range(-warmup_steps, iterations)]
-        times = [self._run(batch)[1] for batch in batches]
+        times: list[float] = []
+        for batch in batches:
+            self._run(batch, times)
         return times[warmup_steps:], [item for batch in batches[warmup_steps:] for item in batch]
-
-    def _items(self, speech: Any, sampling_rate: int | None) -> list[SpeechItem]:
-        parts: list[Any] = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
-        if not all(isinstance(part, Tensor) for part in parts):
-            return self.open([Path(path) for path in parts])
-        rate = sampling_rate or self.sampling_rate
-        return [
-            SpeechItem(f"wave {number}", len(wave) / rate, None, partial(self._prepared, wave, rate))
-            for number, wave in enumerate(parts, 1)
-        ]
-
-    def _prepared(self, wave: Tensor, sampling_rate: int) -> Tensor:
-        """Prepare a wave (T,) of any rate for the network."""
-        return self.network.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.settings)
 
     def _windows(self, items: Sequence[SpeechItem]) -> Iterator[list[list[int]]]:
         """Yield windows of indices in the list's order, each split into length-bucketed batches."""
@@ -209,19 +205,19 @@ class Recognizer:
             window = sorted(indices, key=lambda index: items[index].duration)
             yield [window[start : start + self.batch_size] for start in range(0, len(window), self.batch_size)]
 
-    def _run(self, items: Sequence[SpeechItem], *, with_log_probs: bool = False) -> tuple[list[Transcription], float]:
-        """Transcribe a batch; also returns the seconds from samples in host memory to text."""
+    def _run(
+        self, items: Sequence[SpeechItem], times: list[float], *, with_log_probs: bool = False
+    ) -> list[Transcription]:
+        """Transcribe a batch; appends the seconds from samples in host memory to text to ``times``."""
         device = self.precision.device
         rows = [item.load() for item in items]
         longest = torch.zeros(math.ceil(self.padded_duration * self.sampling_rate))
         waves, lengths = pad_sequence([*rows, longest], batch_first=True)[:-1], torch.tensor([len(row) for row in rows])
-        seconds: list[float] = []
-        with timed(device, seconds), self.precision.autocast():
+        with timed(device, times), self.precision.autocast():
             texts, log_probs = self.network.transcribe(waves.to(device), lengths.to(device), self.settings)
         kept = [values.cpu().clone() if with_log_probs else None for values in log_probs]  # no views
         found = zip(items, texts, kept)
-        results = [Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found]
-        return results, sum(seconds)
+        return [Transcription(item.name, text, item.reference, item.duration, one) for item, text, one in found]
 
 
 def load_recognizer(
@@ -241,10 +237,5 @@ def load_recognizer(
     precision = precision or precision_for([checkpoint], device)
     network, _ = load_for_inference(checkpoint, device=precision.device)
     precision.cast_weights(network)
-    own = checkpoint.spec.arg_parser.InferenceOptions() if options is None else options
-    return Recognizer(
-        network,
-        sampling_rate=checkpoint.checkpoint.audio.sampling_rate,
-        settings=network.settings(own),
-        precision=precision,
-    )
+    settings = network.settings(options or checkpoint.spec.arg_parser.InferenceOptions())
+    return Recognizer(network, checkpoint.checkpoint.audio.sampling_rate, settings, precision)

@@ -2,18 +2,21 @@
 
 import asyncio
 import logging
+import re
 import socket
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Form, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
+from markupsafe import Markup
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartParser
@@ -21,13 +24,13 @@ from torch import Tensor
 
 from common.cli import toolkit_version
 from common.errors import InputError, shown
+from common.pages.render import NAME, PALETTE, STYLESHEET, render_template
 from common.serving import speaking
 from common.serving.errors import ApiError, api_error
-from common.serving.gate import Gate, Sites, record_of
+from common.serving.gate import Gate, Sites
 from common.serving.log import RequestRecord
 from common.serving.models import ServedModels, check_model, describe_voice
 from common.serving.options import Limits
-from common.serving.pages import STUDIO, studio_page
 from common.serving.schema import SpeechRequest, TranscriptionRequest
 from common.serving.sound import SUBTITLES, USUAL_FORMAT, Encoder, decode_upload
 from common.serving.transcripts import transcript_answer
@@ -36,6 +39,20 @@ from common.synthesis.speech import subtitles
 from common.synthesis.utterances import SynthesisResult
 
 logger = logging.getLogger("serve")
+STUDIO = Path(__file__).parent / "studio"  # the page's scripts, served unchanged
+
+
+@cache
+def studio_page() -> str:
+    """Return the studio's HTML. Its policy only allows scripts from its own server, and requests to it."""
+    # Repeat the palette's colors, for users who choose light or dark on the page.
+    light, dark = re.findall(r":root \{(.*?)\}", PALETTE, re.DOTALL)
+    rule = ':root[data-theme="{0}"] {{{1}  color-scheme: {0};\n}}\n'
+    style = STYLESHEET + rule.format("light", light) + rule.format("dark", dark)
+    style += (STUDIO / "studio.css").read_text(encoding="utf-8")
+    policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
+    policy += "; form-action 'none'; script-src 'self'"
+    return render_template("serving/studio.html", policy=Markup(policy), product=NAME, style=Markup(style))
 
 
 class Service:
@@ -64,7 +81,18 @@ class Service:
         self._app = FastAPI(
             title="Speech", version=toolkit_version(), docs_url=None, redoc_url=None, lifespan=self._work
         )
-        self._add_paths()
+        add = self._app.add_api_route
+        add("/v1/audio/speech", self._speak, methods=["POST"], tags=["speech"], response_class=Response)
+        add("/v1/audio/transcriptions", self._transcribe, methods=["POST"], tags=["speech"], response_class=Response)
+        add("/v1/models", self._list_models, tags=["lists"])
+        add("/v1/models/{name}", self._describe_model, tags=["lists"])
+        add("/v1/voices", self._list_voices, tags=["lists"])
+        add("/v1/audio/voices", self._name_voices, tags=["lists"])
+        add("/healthz", self._health, tags=["operation"])
+        add("/readyz", self._ready, tags=["operation"])
+        add("/metrics", self._metrics, tags=["operation"], response_class=Response)
+        add("/", studio_page, response_class=HTMLResponse, include_in_schema=False)
+        self._app.mount("/studio", StaticFiles(directory=STUDIO))
         for kind in (RequestValidationError, InputError, HTTPException, Exception):
             self._app.add_exception_handler(kind, _refuse)
         sites = sites or Sites()
@@ -89,24 +117,10 @@ class Service:
                 await stack.enter_async_context(wyoming.answering(self, self._wyoming))
             yield
 
-    def _add_paths(self) -> None:
-        add = self._app.add_api_route
-        add("/v1/audio/speech", self._speak, methods=["POST"], tags=["speech"], response_class=Response)
-        add("/v1/audio/transcriptions", self._transcribe, methods=["POST"], tags=["speech"], response_class=Response)
-        add("/v1/models", self._list_models, tags=["lists"])
-        add("/v1/models/{name}", self._describe_model, tags=["lists"])
-        add("/v1/voices", self._list_voices, tags=["lists"])
-        add("/v1/audio/voices", self._name_voices, tags=["lists"])
-        add("/healthz", self._health, tags=["operation"])
-        add("/readyz", self._ready, tags=["operation"])
-        add("/metrics", self._metrics, tags=["operation"], response_class=Response)
-        add("/", studio_page, response_class=HTMLResponse, include_in_schema=False)
-        self._app.mount("/studio", StaticFiles(directory=STUDIO))
-
     async def _speak(self, wanted: SpeechRequest, request: Request) -> Response:
         """Speak text, SSML or a prosody table, and stream the answer in the requested format."""
         check_model(wanted.model, self.models.voice_name, models=self.models)
-        record = record_of(request.scope)
+        record: RequestRecord = request.state.record
         planned = await self.plan(wanted, record)
         warning = planned.warning
         if wanted.show:
@@ -142,16 +156,12 @@ class Service:
 
     def start_speech(self, planned: speaking.Plan, record: RequestRecord) -> SpeechJob:
         """Queue a plan for the worker; the job ends with the request of ``record``."""
-        job = SpeechJob(planned.voice, planned.inputs, record)
-        self._worker.add(job)
-        return job
+        return self._worker.add(SpeechJob(planned.voice, planned.inputs, record))
 
     def start_transcript(self, wave: Tensor, record: RequestRecord) -> TranscriptionJob:
         """Queue a wave (T,) at the recognizer's rate; the job ends with the request of ``record``."""
         record.sound = len(wave) / self.models.transcriber.sampling_rate
-        job = TranscriptionJob(wave, record)
-        self._worker.add(job)
-        return job
+        return self._worker.add(TranscriptionJob(wave, record))
 
     async def _transcribe(self, form: Annotated[TranscriptionRequest, Form()], request: Request) -> Response:
         """Transcribe a recording."""
@@ -159,7 +169,7 @@ class Service:
         check_model(form.model, self.models.recognizer_name, models=self.models)
         data = await form.file.read()
         wave = await asyncio.to_thread(decode_upload, data, sampling_rate=rate, max_seconds=longest)
-        found = await self.start_transcript(wave, record_of(request.scope)).take()
+        found = await self.start_transcript(wave, request.state.record).take()
         assert found is not None
         return transcript_answer(found, form.response_format)
 
@@ -178,8 +188,11 @@ class Service:
         return self._row(name)
 
     async def _name_voices(self) -> dict[str, Any]:
-        """List the names of the voices, as similar servers do."""
-        return {"voices": [{"id": name, "name": name} for name in self.models.voice_names]}
+        """List the values of a request's ``voice``, except OpenAI's names, as similar servers do."""
+        speakers = self.models.voice.speakers
+        names = [self.models.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
+        names += [name for name, meant in self.models.aliases.items() if meant in names and name not in names]
+        return {"voices": [{"id": name, "name": name} for name in names]}
 
     async def _list_voices(self) -> dict[str, Any]:
         """List the voices with their speakers and capabilities."""
@@ -203,5 +216,5 @@ class Service:
 def _refuse(request: Request, error: Exception) -> JSONResponse:
     """Answer a failed request, and add the error to its log line."""
     failure = api_error(error)
-    record_of(request.scope).error = failure.detail
+    request.state.record.error = failure.detail
     return failure.response

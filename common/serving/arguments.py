@@ -13,10 +13,10 @@ from common.checkpoints.command_line import (
 )
 from common.cli import ArgumentParser, ComputingOptions
 from common.errors import OptionError
-from common.options import add_options, read_options
+from common.options import add_options
 from common.registry import ModelSpec
 from common.serving.options import ServerOptions
-from common.synthesis.options import VoiceOptions, add_voice_options, parse_voice
+from common.synthesis.options import add_voice_options, parse_voice
 
 if TYPE_CHECKING:
     from common.serving.models import ServedModels
@@ -60,7 +60,7 @@ def load_models(argv: Sequence[str] | None) -> "ServedModels":
     args = parse_args(argv)
     opened = open_named_checkpoints(args, *_PURPOSES)
     recognizer = opened.pop("recognizer", None)
-    opened = with_shipped(opened, with_vocoder=read_options(args, VoiceOptions).takes_shipped_vocoder)
+    opened = with_shipped(opened, with_vocoder=args.griffin_lim_iters is None)
     generator = opened["generator"]
     if "vocoder" not in opened and not generator.spec.makes_wave:
         print(GRIFFIN_LIM)

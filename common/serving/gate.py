@@ -7,7 +7,6 @@ import re
 import socket
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import cast
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
@@ -81,7 +80,7 @@ def _hostname(netloc: str) -> str:
 
 
 class Gate:
-    """ASGI middleware that limits the work on paths below ``/v1/audio/``."""
+    """ASGI middleware that limits the work on paths below ``/v1/audio/``; handlers fill in ``request.state.record``."""
 
     def __init__(
         self, app: ASGIApp, *, limits: Limits, routes: Collection[BaseRoute], api_key: str | None, sites: Sites
@@ -217,8 +216,3 @@ async def _with_whole_body(receive: Receive, *, most: int) -> Receive | None:
         return whole.pop() if whole else await receive()
 
     return receive_again
-
-
-def record_of(scope: Scope) -> RequestRecord:
-    """Return the record of a request, for its handler to fill in."""
-    return cast(RequestRecord, scope["state"]["record"])

@@ -35,11 +35,6 @@ class RequestRecord:
         """End the request's work, and log its line."""
         self.stop_work()
         self.seconds = time.monotonic() - self._began
-        logger.info("%s", self.line, extra={"request": self})
-
-    @property
-    def line(self) -> str:
-        """The record as a line of the log."""
         parts = [f"{self.what} {self.status}"]
         if self.characters is not None:
             parts.append(f"{self.characters} characters")
@@ -48,7 +43,7 @@ class RequestRecord:
         if self.first_byte is not None:
             parts.append(f"first byte after {1000 * self.first_byte:.0f} ms")
         parts.append(f"{1000 * self.seconds:.0f} ms")
-        return ", ".join(parts) + (f": {self.error}" if self.error else "")
+        logger.info("%s", ", ".join(parts) + (f": {self.error}" if self.error else ""))
 
 
 def start_logging(form: str) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,7 +13,6 @@ from common.errors import InputError, shown
 from common.recognition.recognizer import Recognizer
 from common.serving.errors import ApiError
 from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult
-from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
 
 # Names that OpenAI's clients send. A model's name stands for the server's one model of that kind,
@@ -43,19 +42,6 @@ class ServedModels:
         return self.voice_name if name in VOICE_MODELS else self.recognizer_name if name in RECOGNIZERS else None
 
     @property
-    def voice_names(self) -> list[str]:
-        """The values of a request's ``voice``, except OpenAI's names."""
-        speakers = self.voice.speakers
-        names = [self.voice_name, *speakers[: len(speakers) * (len(speakers) > 1)]]
-        return names + [name for name, meant in self.aliases.items() if meant in names and name not in names]
-
-    def voice_with_seed(self, seed: int | None) -> Voice:
-        """Return the voice, with the seed of a request if it has one."""
-        if seed is None:
-            return self.voice
-        return self.voice.with_synthesizer(controls=replace(self.voice.synthesizer.controls, seed=seed))
-
-    @property
     def transcriber(self) -> Recognizer:
         """The recognizer; raises ApiError if there is none."""
         if self.recognizer is None:
@@ -80,30 +66,26 @@ def check_model(name: str | None, served: str, *, models: ServedModels) -> None:
         raise ApiError(404, f"model: {shown(name)}, expected {served}", code="model_not_found")
 
 
-def _name_of(vocoder: Vocoder | None) -> str:
-    """Describe a vocoder: its file and its kind."""
-    if vocoder is None or vocoder.path is None:
-        return "Griffin-Lim" if vocoder is None or vocoder.name == "griffin_lim" else vocoder.name
-    return f"{vocoder.path.stem} ({vocoder.name})"
-
-
 def describe_voice(models: ServedModels, spoken: SynthesisResult | None) -> dict[str, Any]:
     """Describe the voice for ``/v1/voices``; ``spoken``, a result of the voice, shows what its model predicts."""
     voice, config = models.voice, models.voice.front_end.config
-    output = None if spoken is None else spoken.output
+    synthesizer = voice.synthesizer
+    vocoder = voice.spec.name if voice.spec.makes_wave else "Griffin-Lim"
+    if synthesizer.vocoder is not None and synthesizer.vocoder.path is not None:
+        vocoder = f"{synthesizer.vocoder.path.stem} ({synthesizer.vocoder.name})"
     row = {
         "id": models.voice_name,
         "name": models.voice_name,
         "model": voice.spec.name,
-        "vocoder": voice.spec.name if voice.spec.makes_wave else _name_of(voice.synthesizer.vocoder),
+        "vocoder": vocoder,
         "language": config.g2p_language if config.g2p is not None else "en",
         "speakers": list(voice.speakers),
         "shapes_prosody": voice.shapes_prosody,
-        "has_energy": output is not None and output.energy is not None,
+        "has_energy": spoken is not None and spoken.output.energy is not None,
         "sampling_rate": voice.sampling_rate,
         "hop_length": voice.audio.hop_length,
     }
-    mean = getattr(voice.synthesizer.network, "pitch_mean", None)  # Hz, (1,) or one value per speaker
+    mean = getattr(synthesizer.network, "pitch_mean", None)  # Hz, (1,) or one value per speaker
     if isinstance(mean, Tensor) and float(mean.mean()) > 0:
         row["pitch_mean"] = round(float(mean.mean()), 2)
     return row

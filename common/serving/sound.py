@@ -50,19 +50,12 @@ class Encoder:
         if not self.is_quick:
             self._write, self._close = open_encoder(self._bytes, kind, rate)
 
-    def encode(self, wave: Tensor) -> bytes:
-        """Encode a wave (T,), nominally in [-1, 1]; returns no bytes while the encoder fills a block."""
-        self._add(wave.numpy(), last=False)
-        return b"" if self._is_whole else self._take()
+    def encode(self, wave: Tensor, *, last: bool = False) -> bytes:
+        """Encode a wave (T,), nominally in [-1, 1], and end the file if it's the ``last``.
 
-    def finish(self) -> bytes:
-        """Return the last bytes of the file."""
-        self._add(np.zeros(0, np.float32), last=True)
-        if not self.is_quick:
-            self._close()
-        return self._take()
-
-    def _add(self, samples: np.ndarray, *, last: bool) -> None:
+        Returns no bytes while the encoder fills a block.
+        """
+        samples = wave.numpy()
         if self._resampler is not None:
             samples = self._resampler.resample_chunk(samples, last=last)
         integers = to_int16(samples)
@@ -70,8 +63,10 @@ class Encoder:
             self._bytes.write(integers.tobytes())
         elif len(integers):
             self._write(integers)
-
-    def _take(self) -> bytes:
+        if last and not self.is_quick:
+            self._close()
+        if self._is_whole and not last:
+            return b""
         with self._bytes.getbuffer() as written:
             taken = bytes(written[self._n_taken :])
         self._n_taken += len(taken)

@@ -42,7 +42,10 @@ class Plan(NamedTuple):
 
 def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> Plan:
     """Plan a request without running a network; raises ApiError or InputError if it can't be spoken."""
-    voice = models.voice_with_seed(request.seed)
+    voice, synthesizer = models.voice, models.voice.synthesizer
+    if request.seed is not None:
+        controls = replace(synthesizer.controls, seed=request.seed)
+        voice = replace(voice, synthesizer=replace(synthesizer, controls=controls))
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
             raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out")
@@ -139,7 +142,7 @@ async def encoded(job: SpeechJob, encoder: Encoder) -> AsyncIterator[bytes]:
     async for wave in pieces_of(job):
         if data := encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave):
             yield data
-    if data := encoder.finish():
+    if data := encoder.encode(torch.zeros(0), last=True):
         yield data
 
 

@@ -28,6 +28,7 @@ _AHEAD = 5.0  # s of sound to buffer for a slow client; the worker then serves o
 _LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
 _LITTLE = 16  # symbols; smaller differences in length don't matter
 Result = TypeVar("Result")
+AnyJob = TypeVar("AnyJob", bound="Job")
 Work = Callable[[Sequence[Any]], None]  # on a batch of jobs
 Step = tuple[Work, Sequence[Any]]
 
@@ -109,46 +110,47 @@ class TranscriptionJob(Job[Transcription]):
         self.wave = wave
 
 
-class Worker:
+class Worker(threading.Thread):
     """Runs jobs in its own thread, from `start` to `stop`."""
 
     def __init__(self, recognizer: Recognizer | None, *, batch_size: int, metrics: Metrics) -> None:
+        super().__init__(name="networks", daemon=True)
         self._recognizer = recognizer
         self._batch_size = batch_size
         self._metrics = metrics
         self._jobs: list[Job] = []  # in order of arrival
         self._changed = threading.Condition()
-        self._stopped = False
+        self._is_stopping = False
         self._kinds = cycle((self._next_mels, self._next_piece, self._next_transcripts))
         self._turns = count(1)
-        self._thread = threading.Thread(target=self._run, name="networks", daemon=True)
-        self.start, self.is_alive = self._thread.start, self._thread.is_alive
 
     def stop(self) -> None:
         """Stop after the current step; unfinished jobs stay unfinished."""
-        self._stopped = True
+        self._is_stopping = True
         self._wake()
-        self._thread.join()
+        self.join()
 
-    def add(self, job: Job) -> None:
-        """Add a job to the queue."""
+    def add(self, job: AnyJob) -> AnyJob:
+        """Add a job to the queue, and return it."""
         job.on_change = self._wake
         with self._changed:
             self._jobs.append(job)
             self._changed.notify()
+        return job
 
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify()
 
-    def _run(self) -> None:
-        while not self._stopped:
+    def run(self) -> None:
+        """Do the jobs' steps until `stop` is called."""
+        while not self._is_stopping:
             with self._changed:
                 self._jobs = [job for job in self._jobs if not job.is_over]
                 # Kinds of work alternate.
                 steps: Iterator[Step | None] = (find() for find in islice(self._kinds, 3))
                 found = next(filter(None, steps), None)
-                if found is None and not self._stopped:
+                if found is None and not self._is_stopping:
                     self._changed.wait()
             if found is not None:
                 self._do(*found)

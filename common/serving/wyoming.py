@@ -201,13 +201,12 @@ class _Connection:
         """Take a recording's format, which all of its chunks must have, or its next samples."""
         _ = self._service.models.transcriber
         kind, form, data = part.event().type, (part.rate, part.width, part.channels), getattr(part, "audio", b"")
-        if not all(type(number) is int for number in form) or part.width != 2:
-            raise ApiError(400, f"{kind}: expected 16-bit samples, with their rate and number of channels")
-        if not (RATES[0] <= part.rate <= RATES[1] and 1 <= part.channels <= MOST_CHANNELS):
-            wanted = f"expected {RATES[0]} to {RATES[1]} Hz and 1 to {MOST_CHANNELS} channels"
-            raise ApiError(400, f"{kind}: {shown(part.rate)} Hz and {shown(part.channels)} channels, {wanted}")
-        if form != (self._form or form) or len(data) % (2 * part.channels):
-            raise ApiError(400, f"{kind}: expected whole samples, all with one rate and number of channels")
+        is_sound = all(type(number) is int for number in form) and part.width == 2
+        is_usual = is_sound and RATES[0] <= part.rate <= RATES[1] and 1 <= part.channels <= MOST_CHANNELS
+        if not is_usual or form != (self._form or form) or len(data) % (2 * part.channels):
+            got = f"{shown(part.rate)} Hz, {shown(part.channels)} channels and {shown(part.width)} bytes per sample"
+            wanted = f"{RATES[0]} to {RATES[1]} Hz, 1 to {MOST_CHANNELS} channels and 2 bytes, the same in every chunk"
+            raise ApiError(400, f"{kind}: {got}, expected {wanted}")
         self._form = form
         self._recording += data
         seconds, most = self._limits.max_audio_seconds, self._limits.max_body

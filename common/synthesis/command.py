@@ -4,27 +4,28 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from torch import Tensor
 
-from common.audio.wav import check_sound_format, to_int16, wav_header
+from common.audio.wav import to_int16, wav_header
 from common.checkpoints.loading import LoadedCheckpoint
 from common.cli import INFERENCE_LOG, MANY_BATCHES
 from common.files import check_apart, read_json, read_text, writing
 from common.logger import Logger
-from common.precision import Precision
 from common.progress import print_line, progress
 from common.signals import StopSignals
 from common.synthesis.loading import GRIFFIN_LIM, contract_of, load_vocoder, make_voice, shipped_vocoder
 from common.synthesis.measurements import BatchTimes, Measurements
-from common.synthesis.options import STANDARD, CommandOptions, ParsedVoice, VoiceOptions
+from common.synthesis.options import STANDARD, CommandOptions, ParsedVoice
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import load_mels_or_recordings
 from common.synthesis.speech import parse_prosody
 from common.synthesis.synthesizer import Synthesizer, warn_of_cuts
 from common.synthesis.utterances import Phrase, SynthesisInput, plan_batches
+from common.synthesis.vocoder import GriffinLimVocoder
 from common.synthesis.voice import Voice
 
 
@@ -38,88 +39,64 @@ def speak(
     """
     vocoder, voice, precision = opened.get("vocoder"), None, given.precision
     if (generator := opened.get("generator")) is None:
-        items, synthesizer = _copies(options, given.voice, vocoder, phrases, precision=precision)
+        items, synthesizer = _load_copies(options, given, vocoder, phrases)
     else:
-        if vocoder is None and not (options.no_audio or generator.spec.makes_wave):
-            print(GRIFFIN_LIM)
         voice = make_voice(generator, vocoder, given.voice, precision=precision)
-        if options.no_audio:
-            voice = voice.with_synthesizer(vocoder=None)
-        synthesizer = voice.synthesizer
+        synthesizer = replace(voice.synthesizer, vocoder=None) if options.no_audio else voice.synthesizer
         items = voice.encode(phrases, dataset_path=options.dataset_path) if phrases else _plan_text(options, voice)
+    if isinstance(synthesizer.vocoder, GriffinLimVocoder):
+        print(GRIFFIN_LIM)
     if options.show and voice is not None:
-        show(items, voice)
+        for item in items:
+            print(item.reading or item.text)
+            if phones := voice.phones_of(item):
+                print(f"    {phones}")
         return 0
     if options.output == STANDARD:
         write_stream(synthesizer.stream(items), sampling_rate=synthesizer.audio.sampling_rate)
         return 0
     folder = None if options.folder is None else OutputFolder(options, synthesizer.audio, voice)
-    _check_files(options, items, folder, given.files)
+    written, read = given.files
+    written = [pair for pair in written if pair[1] != options.output]  # a folder, or the one phrase's file
+    spoken = list({item.phrase.output: item.phrase for item in items}.values())  # a phrase may have several items
+    written += [] if folder is None else folder.files(spoken)
+    check_apart(written, read + [(one.where, path) for one in spoken for path in one.files(options.dataset_path)])
     if folder is not None:
         folder.prepare()
     own_log = None if folder is None or options.names_sound else folder.path / INFERENCE_LOG
     logger = Logger(options.log_file or own_log, stdout=False)
-    logger.parameter(**{**vars(given.args), "warmup_steps": options.n_warmup, "precision": precision.name})
+    logger.parameter(**{**vars(given.args), "warmup_steps": options.warmup_steps, "precision": precision.name})
     return _speak_into_folder(items, synthesizer, folder, options, logger)
-
-
-def show(items: Sequence[SynthesisInput], voice: Voice) -> None:
-    """Print each utterance as words, and as phones if the voice reads phones."""
-    for item in items:
-        print(item.reading or item.text)
-        if phones := voice.phones_of(item):
-            print(f"    {phones}")
 
 
 def _plan_text(options: CommandOptions, voice: Voice) -> list[SynthesisInput]:
     """Plan the utterances of one text or prosody table."""
     text: Any = options.text
-    where = "--text"
+    where, output = "--text", PurePosixPath("speech.wav")
     if options.prosody is not None:
         where = str(options.prosody)
         text = parse_prosody(read_json(options.prosody, kind="prosody table"), where=where)
     elif options.input is not None:
         text, where = read_text(Path("-"), kind="text"), "standard input"
-    items = voice.plan(text, phrase=Phrase(where, options.file_name, text if isinstance(text, str) else None))
+    if options.output is not None and options.names_sound:
+        output = PurePosixPath(options.output.name)
+    items = voice.plan(text, phrase=Phrase(where, output, text if isinstance(text, str) else None))
     voice.warn_of_losses(items)
     return items
 
 
-def _copies(
-    options: CommandOptions,
-    voice_options: VoiceOptions,
-    vocoder: LoadedCheckpoint | None,
-    phrases: Sequence[Phrase],
-    *,
-    precision: Precision,
+def _load_copies(
+    options: CommandOptions, given: ParsedVoice, vocoder: LoadedCheckpoint | None, phrases: Sequence[Phrase]
 ) -> tuple[list[SynthesisInput], Synthesizer]:
     """Load the mels or recordings of a list, and the vocoder for them."""
-    speaking, sound = voice_options.speaking, None
+    speaking, sound = given.voice.speaking, None
     contract = None if vocoder is None else contract_of(vocoder, speaking.accept_audio_differences)
     items, audio = load_mels_or_recordings(phrases, dataset_path=options.dataset_path, contract=contract)
     if not options.no_audio:
-        if vocoder is None and voice_options.takes_shipped_vocoder:
+        if vocoder is None and speaking.griffin_lim_iters is None:
             vocoder = shipped_vocoder(audio)
-        if vocoder is None:
-            print(GRIFFIN_LIM)
-        sound = load_vocoder(vocoder, voice_options, audio=audio, precision=precision)
-    return items, Synthesizer(audio=audio, precision=precision, vocoder=sound, fade_out=speaking.fade_out)
-
-
-def _check_files(
-    options: CommandOptions,
-    items: Sequence[SynthesisInput],
-    folder: OutputFolder | None,
-    files: tuple[list[tuple[str, Path]], list[tuple[str, Path]]],
-) -> None:
-    """Refuse to overwrite inputs, write two results to one file, or write sound in an unsupported format."""
-    phrases = list({item.phrase.output: item.phrase for item in items}.values())  # a phrase may have several items
-    written = [pair for pair in files[0] if pair[1] != options.output]  # a folder, or the one phrase's file
-    written += [] if folder is None else folder.files(phrases)
-    dataset = options.dataset_path
-    check_apart(written, files[1] + [(one.where, path) for one in phrases for path in one.files(dataset)])
-    for phrase in phrases if folder is not None and not options.no_audio else ():
-        check_sound_format(phrase.output, where=phrase.where)
+        sound = load_vocoder(vocoder, given.voice, audio=audio, precision=given.precision)
+    return items, Synthesizer(audio=audio, precision=given.precision, vocoder=sound, fade_out=speaking.fade_out)
 
 
 def _speak_into_folder(
@@ -143,7 +120,7 @@ def _speak_into_folder(
     bar = progress(total=total, desc="speaking", unit="phrase", enabled=is_shown)
     try:
         with StopSignals() as signals, bar:
-            for batch in itertools.islice(itertools.cycle(batches), options.n_warmup):
+            for batch in itertools.islice(itertools.cycle(batches), options.warmup_steps):
                 list(synthesizer.synthesize(batch))
             for number, batch in enumerate(batches * options.repeats):
                 results = []

@@ -105,12 +105,11 @@ def make_voice(
 
 def _accelerate(network: Any, loaded: LoadedCheckpoint, wanted: AccelerationOptions) -> Any:
     """Compile the network for ``--torchscript`` or ``--compile`` if its model supports that."""
-    spec = loaded.spec
     if loaded.exported is not None:
         return network
-    if wanted.torchscript and (to_torchscript := spec.find("model", "to_torchscript")) is not None:
+    if wanted.torchscript and (to_torchscript := loaded.spec.find("model", "to_torchscript")) is not None:
         return to_torchscript(network)
-    if wanted.compile and spec.compilable:
+    if wanted.compile and loaded.spec.compilable:
         # If compiling fails, for example without a C++ compiler, PyTorch says so and runs the network as it is.
         torch._dynamo.config.suppress_errors = True
         network.infer = torch.compile(network.infer, dynamic=True)
@@ -118,36 +117,27 @@ def _accelerate(network: Any, loaded: LoadedCheckpoint, wanted: AccelerationOpti
 
 
 def load_vocoder(
-    loaded: LoadedCheckpoint | None,
-    options: VoiceOptions | None = None,
-    *,
-    audio: AudioConfig | None = None,
-    precision: Precision,
+    loaded: LoadedCheckpoint | None, options: VoiceOptions, *, audio: AudioConfig, precision: Precision
 ) -> Vocoder:
     """Build the vocoder of a checkpoint, or Griffin-Lim for mels of ``audio``.
 
     Raises OptionError if the options don't fit the checkpoint.
     """
-    options = options or VoiceOptions()
     speaking = options.speaking
     if loaded is None:
-        assert audio is not None, "Griffin-Lim needs the description of its mels"
         return GriffinLimVocoder(audio, speaking.seed, speaking.griffin_lim_iters or GRIFFIN_LIM_ITERATIONS)
-    spec, audio = loaded.spec, loaded.checkpoint.audio
     network, _ = load_for_inference(loaded, device=precision.device)
     precision.cast_weights(network)
-    own = options.models.get("vocoder") or spec.arg_parser.InferenceOptions()
-    settings = network.settings(own, seed=speaking.seed, where=loaded.path)
+    own = options.models.get("vocoder") or loaded.spec.arg_parser.InferenceOptions()
     graphs = options.acceleration.cuda_graphs and precision.cuda
     return NetworkVocoder(
         _accelerate(network, loaded, options.acceleration),
-        audio,
-        name=spec.option,
+        loaded.checkpoint.audio,
+        name=loaded.spec.option,
         path=loaded.path,
-        autocast=precision.autocast,
-        device=precision.device,
+        precision=precision,
         denoising_strength=speaking.denoising_strength,
-        settings=settings,
+        settings=network.settings(own, seed=speaking.seed, where=loaded.path),
         graph_recorder=GraphRecorder("--cuda-graphs: the vocoder") if graphs else None,
     )
 

@@ -18,23 +18,22 @@ class BatchTimes:
     n_tokens: int
     n_frames: int
     n_samples: int
-    generator: float | None  # s; None: mels were given
-    vocoder: float | None  # s; None: no sound was made
+    generator: float  # s; 0: mels were given
+    vocoder: float  # s; 0: no sound was made
 
     @staticmethod
     def of(results: Sequence[SynthesisResult], *, hop_length: int) -> "BatchTimes":
         """Sum up the ``results`` of a batch."""
         n_tokens = sum(len(one.item.tokens) for one in results if one.item.tokens is not None)
         n_frames = sum(one.mel.size(1) for one in results)
-        generator = [one.generator_seconds for one in results if one.generator_seconds is not None]
-        vocoder = [one.vocoder_seconds for one in results if one.vocoder_seconds is not None]
-        seconds = (sum(times) if times else None for times in (generator, vocoder))
-        return BatchTimes(len(results), n_tokens, n_frames, n_frames * hop_length, *seconds)
+        generator = sum(one.generator_seconds for one in results)
+        vocoder = sum(one.vocoder_seconds for one in results)
+        return BatchTimes(len(results), n_tokens, n_frames, n_frames * hop_length, generator, vocoder)
 
     @property
     def latency(self) -> float:
         """Seconds from the batch's symbols to its sound."""
-        return (self.generator or 0.0) + (self.vocoder or 0.0)
+        return self.generator + self.vocoder
 
 
 @dataclass
@@ -80,8 +79,8 @@ class Measurements:
         """Yield each stage that ran, and both together as "", with its batches' seconds and its counts by figure."""
         names = ("n_tokens", "n_frames", "n_samples")
         tokens, frames, samples = (sum(getattr(batch, name) for batch in batches) for name in names)
-        generator = [batch.generator for batch in batches if batch.generator is not None]
-        vocoder = [batch.vocoder for batch in batches if batch.vocoder is not None]
+        generator = [batch.generator for batch in batches if batch.generator]
+        vocoder = [batch.vocoder for batch in batches if batch.vocoder]
         name = f"{self.vocoder_name}_"
         if generator:
             yield "generator_", generator, {"generator_tokens/s": tokens, "generator_frames/s": frames}

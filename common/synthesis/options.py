@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common.checkpoints.command_line import EmaOptions, parse_options
@@ -28,7 +28,6 @@ ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ 
 SHORT_TEXT = 200  # characters, which the shipped voice speaks in half a second on one thread
 WARMUP_STEPS = 3  # batches of --include-warmup
 _measuring = partial(option, section=MEASURING)
-DEFAULT_OUTPUT = Path("speech.wav")  # for one text
 _SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".opus", ".m4a")
 _OTHER_SOUNDS = frozenset(".aac .mp4 .aif .aiff .au .wma .webm .raw .pcm .sph .caf .oga .wave .mpga".split())
 
@@ -79,11 +78,13 @@ class CommandOptions:
         if len(given) != 1:
             got = " and ".join(map(option_of, given)) or "none"
             raise OptionError(f"give one of --input, --text and --prosody, got {got}")
+        if self.include_warmup:
+            object.__setattr__(self, "warmup_steps", WARMUP_STEPS)
         measures = self.repeats > 1 or self.benchmark or self.log_file is not None or self.no_audio
         if self.output is None and not measures:
             if self.list is not None:
                 raise OptionError("nothing would be saved; give --output, a folder for the sound")
-            object.__setattr__(self, "output", DEFAULT_OUTPUT)
+            object.__setattr__(self, "output", Path("speech.wav"))
         if self.list is not None and self.output is not None and self.names_sound:
             name = self.output.name
             raise OptionError(f"--output {self.output}: expected a folder; files are named in the list: {name}|text")
@@ -107,16 +108,6 @@ class CommandOptions:
     def folder(self) -> Path | None:
         """The folder for the sound."""
         return self.output.parent if self.output is not None and self.names_sound else self.output
-
-    @property
-    def file_name(self) -> PurePosixPath:
-        """The file name of one text's sound."""
-        return PurePosixPath(self.output.name if self.output is not None and self.names_sound else "speech.wav")
-
-    @property
-    def n_warmup(self) -> int:
-        """Batches before measuring begins."""
-        return WARMUP_STEPS if self.include_warmup else self.warmup_steps
 
 
 @dataclass(frozen=True)
@@ -157,11 +148,6 @@ class VoiceOptions:
     front_end: TextOverrides = group(TextOverrides, "text: by default, the checkpoint's text front end")
     acceleration: AccelerationOptions = group(AccelerationOptions, "accelerating")
     models: Mapping[str, Any] = field(default_factory=dict)  # options of the models themselves, by role
-
-    @property
-    def takes_shipped_vocoder(self) -> bool:
-        """Whether the shipped vocoder is used if none is given."""
-        return self.speaking.griffin_lim_iters is None
 
 
 _ANSWERS = {
@@ -224,10 +210,9 @@ def _unsupported_options(models: Mapping[str, ModelSpec]) -> set[str]:
     """Return the fields of these options that don't apply to the ``models`` (by role)."""
     generators, vocoders = ([one for one in models.values() if one.role == role] for role in ("generator", "vocoder"))
     found: dict[str, object] = {"ema": models}
-    found |= dict.fromkeys("front_end text prosody subtitles save_prosody".split(), generators)
+    found |= dict.fromkeys("front_end text prosody subtitles save_prosody plain show".split(), generators)
     found["accept_audio_differences"] = vocoders
     found["cuda_graphs"] = vocoders or any(one.recordable for one in generators)
-    found["plain"] = found["show"] = generators
     found["griffin_lim_iters"] = not (vocoders or any(one.makes_wave for one in generators))
     found["speaker"] = any("n_speakers" in one.config.ModelConfig.__dataclass_fields__ for one in generators)
     found["denoising_strength"] = any(one.has_noise for one in vocoders)

@@ -77,7 +77,7 @@ class OutputFolder:
             for path, write in files.items():
                 write(speech, path)
         self.n_written += 1
-        if speech.has_sound:
+        if not self._options.no_audio:
             return f"{sound}: {speech.duration:.2f} s"
         return f"{next(iter(files))}: {speech.mel.size(1)} frames"
 
@@ -86,16 +86,14 @@ def plot_speech(speech: Speech, path: Path) -> None:
     """Save a PNG of the mel-spectrogram with its symbols, and the pitch: measured, and from the model."""
     from common.plots import PITCH, plot_utterance, save_png  # matplotlib takes half a second to import
 
-    symbols: list[str] = []
-    frames: list[int] = []
-    pitch: list[float] = []
+    columns: list[tuple[str, int, float]] = []
     for part, row in zip(speech.parts, speech.table.utterances):
         lead, pause = silences(part.item, speech.audio)
-        symbols += ["", *(one.symbol for one in row.symbols), ""]
-        frames += [lead, *(one.frames for one in row.symbols), pause]
-        pitch += [0.0, *(one.pitch or 0.0 for one in row.symbols), 0.0]
+        spoken = ((one.symbol, one.frames, one.pitch or 0.0) for one in row.symbols)
+        columns += [("", lead, 0.0), *spoken, ("", pause, 0.0)]
+    symbols, frames, pitch = zip(*columns)
     curves: dict[str, torch.Tensor] = {}
-    if speech.has_sound:
+    if speech.parts[0].wave is not None:
         with suppress(AudioError):  # too short to measure
             measured = estimate_pitch(speech.wave.numpy(), speech.audio, n_frames=speech.mel.size(1))
             curves["measured"] = torch.from_numpy(measured)

@@ -120,19 +120,10 @@ def load_mels_or_recordings(
             wave = load_wav(path, sampling_rate=audio.sampling_rate, where=entry.where)
             mels.append(extractor(wave[None])[0])
     else:
-        audio = _described(dataset_path, entries, contract) or (contract.audio if contract else AudioConfig())
+        audio = contract.audio if contract else AudioConfig()
+        for folder in sorted({(dataset_path / entry.fields["mel"]).parent for entry in entries}):
+            if (described := features_config(folder)) is not None:
+                audio, contract = described, contract or AudioContract(described, str(folder))
+                contract.check(described, owner=str(folder))
         mels = [load_mel(dataset_path, entry, n_mels=audio.n_mels) for entry in entries]
     return [SynthesisInput(phrase, mel=mel) for phrase, mel in zip(phrases, mels)], audio
-
-
-def _described(
-    dataset_path: Path, entries: Sequence[FilelistEntry], contract: AudioContract | None
-) -> AudioConfig | None:
-    """Read ``audio.json`` in the mels' folders, if any; all must be equal and fit the vocoder."""
-    described = None
-    for folder in sorted({(dataset_path / entry.fields["mel"]).parent for entry in entries}):
-        if (audio := features_config(folder)) is not None:
-            contract = contract or AudioContract(audio, str(folder))
-            contract.check(audio, owner=str(folder))
-            described = described or audio
-    return described

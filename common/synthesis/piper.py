@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,10 @@ def write_piper(path: Path, generator: LoadedCheckpoint, vocoder: LoadedCheckpoi
     n_speakers = getattr(stored.config, "n_speakers", 1)
     about = describe(text, name=path.stem, sampling_rate=stored.audio.sampling_rate, n_speakers=n_speakers)
     part = _part(voice, sound, stored.audio)
-    write_onnx(path, part, _metadata(about))
+    metadata = {"model_type": "vits", "comment": "piper", "has_espeak": 1, "n_speakers": n_speakers}  # for sherpa-onnx
+    metadata |= {"language": about["language"]["name_english"], "voice": about["espeak"]["voice"]}
+    metadata |= {"sample_rate": stored.audio.sampling_rate}
+    write_onnx(path, part, {name: str(value) for name, value in metadata.items()})
     tokens = "\n".join(f"{symbol} {ids[0]}" for symbol, ids in about["phoneme_id_map"].items())  # for sherpa-onnx
     for file, content in zip(companions(path), (json.dumps(about, indent=2, ensure_ascii=False), tokens)):
         write_text(file, content + "\n")
@@ -120,13 +123,6 @@ def describe(text: TextConfig, *, name: str, sampling_rate: int, n_speakers: int
         "num_speakers": n_speakers,
         "speaker_id_map": {speaker: index for index, speaker in enumerate(text.speakers)} if n_speakers > 1 else {},
     }
-
-
-def _metadata(about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the metadata that sherpa-onnx reads."""
-    metadata = {"model_type": "vits", "comment": "piper", "has_espeak": 1, "n_speakers": about["num_speakers"]}
-    metadata |= {"language": about["language"]["name_english"], "voice": about["espeak"]["voice"]}
-    return {name: str(value) for name, value in (metadata | {"sample_rate": about["audio"]["sample_rate"]}).items()}
 
 
 def _part(voice: Exports, sound: Exports, audio: AudioConfig) -> Part:

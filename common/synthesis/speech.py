@@ -63,11 +63,6 @@ class Speech:
         """In Hz."""
         return self.audio.sampling_rate
 
-    @property
-    def has_sound(self) -> bool:
-        """Whether it has sound; False without a vocoder."""
-        return self.parts[0].wave is not None
-
     @cached_property
     def wave(self) -> Tensor:
         """The sound (T,) float32, scaled down if it would exceed full scale, so that nothing clips."""
@@ -94,7 +89,7 @@ class Speech:
             start, frames = start + lead, part.frames_of_symbols()
             ends = [] if frames is None else [0, *frames.cumsum(0).tolist()]
             times = [(start + end) / second for end in ends]
-            words = [SpokenWord(one.text, times[one.start], times[one.end]) for one in part.item.words if times]
+            words = [SpokenWord(one.text, times[one.start], times[one.end]) for one in part.item.words() if times]
             end = start + part.mel.size(1)
             spoken.append(SpokenUtterance(part.item.text, start / second, end / second, tuple(words)))
             start = end + pause
@@ -266,7 +261,7 @@ def prosody_of(part: SynthesisResult, speakers: Sequence[str]) -> UtteranceProso
         for place, symbol in enumerate(symbols)
     ]
     words, end = [], 0
-    for word in item.words:
+    for word in item.words():
         words += [WordProsody("", tuple(rows[end : word.start]))] * (word.start > end)
         words.append(WordProsody(word.text, tuple(rows[word.start : word.end])))
         end = word.end

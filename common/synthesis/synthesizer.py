@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,7 @@ from common.precision import Precision, timed
 from common.synthesis.cuda_graphs import FRAME_STEP, SYMBOL_STEP
 from common.synthesis.networks import TextToMel, TextToWave
 from common.synthesis.options import FADE_OUT
-from common.synthesis.utterances import (
-    GIVEN,
-    Controls,
-    MelOutput,
-    Phrase,
-    SynthesisInput,
-    SynthesisResult,
-    envelope,
-    silences,
-)
+from common.synthesis.utterances import GIVEN, Controls, MelOutput, SynthesisInput, SynthesisResult, envelope, silences
 from common.synthesis.vocoder import Vocoder
 from common.text.prosody import Style
 
@@ -61,22 +51,19 @@ class Synthesizer:
         """
         results = self.generate(batch)
         output = results[0].output
-        assert output is not None
-        if self.vocoder is None and output.wave is None:
-            yield from results
+        if self.vocoder is None:
+            for one in results:
+                yield one if output.wave is None else replace(one, wave=torch.cat(list(self.pieces(one))))
             return
-        size = (self.vocoder and self.vocoder.max_batch) or len(batch)
+        size = self.vocoder.max_batch or len(batch)
         for start in range(0, len(batch), size):
             some, seconds = results[start : start + size], list[float]()
-            if self.vocoder is None:
-                waves = [next(self._sound_of(one)) for one in some]
-            else:
-                lengths = [one.mel.size(1) for one in some]
-                with timed(self.precision.device, seconds):
-                    waves = self.vocoder.speak(output.mel[start : start + len(some), :, : max(lengths)], lengths)
+            lengths = [one.mel.size(1) for one in some]
+            with timed(self.precision.device, seconds):
+                waves = self.vocoder.speak(output.mel[start : start + len(some), :, : max(lengths)], lengths)
             for one, wave in zip(some, waves):
-                wave = torch.cat(list(self._finished(one, [wave.cpu()])))
-                yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(some) if seconds else None)
+                wave = torch.cat(list(self.pieces(one, [wave.cpu()])))
+                yield replace(one, wave=wave, vocoder_seconds=sum(seconds) / len(some))
 
     @torch.inference_mode()
     def generate(self, batch: Sequence[SynthesisInput]) -> list[SynthesisResult]:
@@ -87,31 +74,36 @@ class Synthesizer:
         results = []
         for row, item in enumerate(batch):
             mel = mels[row, :, : lengths[row]]
-            _check_finite(mel, "mel-spectrogram", item.phrase, path=self.path)
+            if not torch.isfinite(mel).all():
+                raise _not_finite("mel-spectrogram", item, self.path)
             is_cut = output.finished is not None and not output.finished[row]
-            time = sum(seconds) / len(batch) if seconds else None
-            results.append(SynthesisResult(item, mel, None, output, row, is_cut=is_cut, generator_seconds=time))
+            time = sum(seconds) / len(batch)
+            results.append(SynthesisResult(item, mel, output, row, is_cut=is_cut, generator_seconds=time))
         return results
 
-    def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
+    def pieces(self, result: SynthesisResult, sound: Iterable[Tensor] | None = None) -> Iterator[Tensor]:
         """Convert an utterance's mel to sound, in pieces (T_i,) float32 on the CPU, each as soon as it's ready.
 
-        The silence before and after it comes in pieces of up to a second. Raises an InputError that names the phrase
-        if the sound isn't finite.
+        The pieces of ``sound`` replace the network's or the vocoder's; all get the utterance's volume. The silence
+        before and after it comes in pieces of up to a second. Raises an InputError that names the phrase if the sound
+        isn't finite.
         """
-        return self._finished(result, self._sound_of(result))
-
-    def _finished(self, result: SynthesisResult, sound: Iterable[Tensor]) -> Iterator[Tensor]:
-        """Yield the pieces (T_i,) of an utterance's ``sound`` at its volume, with silence before and after."""
-        factors, start = envelope(result, hop_length=self.audio.hop_length, fade_out=self.fade_out), 0
-        lead, pause = (torch.zeros(n * self.audio.hop_length) for n in silences(result.item, self.audio))
-        yield from lead.split(self.audio.sampling_rate) if len(lead) else ()
+        hop, waves = self.audio.hop_length, result.output.wave
+        if sound is None and waves is not None:
+            sound = [waves[result.row, : result.mel.size(1) * hop].cpu()]
+        elif sound is None:
+            assert self.vocoder is not None, "sound needs a vocoder"
+            sound = self.vocoder.stream(result.mel)
+        factors, start = envelope(result, hop_length=hop, fade_out=self.fade_out), 0
+        lead, pause = silences(result.item, self.audio)
+        yield from torch.zeros(lead * hop).split(self.audio.sampling_rate) if lead else ()
         for piece in sound:
             end = start + len(piece)
-            _check_finite(piece, "sound", result.item.phrase, path=(self.vocoder or self).path)
-            yield piece if factors is None else piece * factors[start:end]
+            if not torch.isfinite(piece).all():
+                raise _not_finite("sound", result.item, (self.vocoder or self).path)
+            yield piece * factors[start:end]
             start = end
-        yield from pause.split(self.audio.sampling_rate) if len(pause) else ()
+        yield from torch.zeros(pause * hop).split(self.audio.sampling_rate) if pause else ()
 
     def stream(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
         """Yield the sound of a text's utterances in pieces (T_i,) float32 on the CPU, with pauses between them."""
@@ -119,13 +111,6 @@ class Synthesizer:
             (result,) = self.generate([item])
             warn_of_cuts([result])
             yield from self.pieces(result)
-
-    def _sound_of(self, result: SynthesisResult) -> Iterator[Tensor]:
-        """Return the sound of a mel in pieces, or in one piece if the network made it."""
-        if result.output is not None and result.output.wave is not None:
-            return iter([result.output.wave[result.row, : result.mel.size(1) * self.audio.hop_length].cpu()])
-        assert self.vocoder is not None, "sound needs a vocoder"
-        return self.vocoder.stream(result.mel.to(self.precision.device))
 
     def _given_mels(self, batch: Sequence[SynthesisInput]) -> MelOutput:
         """Return the mels that the utterances come with (B, n_mels, F), on the device."""
@@ -139,12 +124,12 @@ class Synthesizer:
     def _run_network(self, batch: Sequence[SynthesisInput], seconds: list[float]) -> MelOutput:
         """Generate mels (B, n_mels, F) on the device; add the time that this takes to ``seconds``."""
         assert self.network is not None, "utterances with tokens need a network"
-        device, n_symbols = self.precision.device, max(item.length for item in batch)
+        device, lengths = self.precision.device, [item.length for item in batch]
+        n_symbols = max(lengths)
         if self.has_graphs:
             n_symbols += -n_symbols % SYMBOL_STEP
         given: dict[str, Any] = {name: _pad_column(name, batch, n_symbols, device) for name in ("tokens", *GIVEN)}
         tokens = given.pop("tokens")
-        lengths = torch.tensor([item.length for item in batch], device=device)
         controls = replace(
             self.controls,
             speaker=torch.tensor([item.speaker for item in batch], device=device),
@@ -152,19 +137,15 @@ class Synthesizer:
             **given,
         )
         if any(item.styles for item in batch):
-            controls = with_styles(controls, [item.styles for item in batch], n_symbols=n_symbols, device=device)
+            controls = with_styles(controls, [item.styles for item in batch], tokens)
         with timed(device, seconds), self.precision.autocast():
-            output = self.network.infer(tokens, lengths, controls)
+            output = self.network.infer(tokens, torch.tensor(lengths, device=device), controls)
         if isinstance(output, MelOutput):
             return output
         wave = output.wave.float().cpu()
-        mel = self._extractor(F.pad(wave, (0, self.audio.filter_length)))  # padded: short waves have no mel
-        mel = mel[:, :, : wave.size(1) // self.audio.hop_length]
+        padded = F.pad(wave, (0, self.audio.filter_length))  # short waves have no mel
+        mel = MelExtractor(self.audio)(padded)[:, :, : wave.size(1) // self.audio.hop_length]
         return MelOutput(mel, output.lengths, frames=output.frames, wave=wave)
-
-    @cached_property
-    def _extractor(self) -> MelExtractor:
-        return MelExtractor(self.audio)
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
@@ -177,34 +158,30 @@ def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, devi
 
 
 def warn_of_cuts(results: Sequence[SynthesisResult]) -> None:
-    """Print a warning for each phrase that was cut because the voice didn't stop."""
-    for line in {one.item.phrase: one.cut_warning for one in results if one.is_cut}.values():
-        print(line, file=sys.stderr)
+    """Print a warning if one of a phrase's results was cut because the voice didn't stop."""
+    if cut := [one for one in results if one.is_cut]:
+        print(cut[-1].cut_warning, file=sys.stderr)
 
 
-def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None) -> None:
-    if not torch.isfinite(made).all():
-        raise InputError(
-            f"{phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
-            f"without --amp, {path or 'the network'} is damaged or diverged: give another checkpoint"
-        )
+def _not_finite(what: str, item: SynthesisInput, path: Path | None) -> InputError:
+    return InputError(
+        f"{item.phrase.where}: the {what} made for it is not finite; leave out --amp or use --amp-dtype bfloat16; "
+        f"without --amp, {path or 'the network'} is damaged or diverged: give another checkpoint"
+    )
 
 
-def with_styles(
-    controls: Controls, styles: Sequence[Sequence[Style] | None], *, n_symbols: int, device: torch.device
-) -> Controls:
-    """Add the styles of each utterance's symbols to the controls; None: keep predictions."""
+def with_styles(controls: Controls, styles: Sequence[Sequence[Style] | None], tokens: Tensor) -> Controls:
+    """Add the styles of the utterances' symbols, ``tokens`` (B, L), to the controls; None: keep predictions."""
     values, before = {}, controls.pitch_transform
     for name, predicted in PREDICTED.items():
         rows = [[float(getattr(style, name) or 0.0) for style in row or ()] for row in styles]
-        values[name] = torch.tensor([row + [predicted] * (n_symbols - len(row)) for row in rows], device=device)
+        rows = [row + [predicted] * (tokens.size(1) - len(row)) for row in rows]
+        values[name] = torch.tensor(rows, device=tokens.device)
 
     def transform(pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
         """Apply the controls' own transformation, then the styles."""
         if not bool((std > 0).all()):
-            raise InputError(
-                "the voice's checkpoint has no pitch statistics to change pitch with; give --pitch-mean-std-file"
-            )
+            raise InputError("this voice has no pitch statistics to change pitch with; give --pitch-mean-std-file")
         pitch = pitch if before is None else before(pitch, lengths, mean, std)
         mask = mask_from_lengths(lengths, pitch.size(1))
         hz = pitch * std + mean

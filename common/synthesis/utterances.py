@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,8 +12,6 @@ from torch import Tensor
 
 from common.audio.options import SETTINGS
 from common.config import AudioConfig
-from common.data.features import load_fractions
-from common.errors import InputError
 from common.text.prosody import Style
 from common.text.words import Word
 
@@ -103,18 +100,13 @@ class SynthesisInput:
     speaker: int = 0
     text: str = ""  # what it says, for subtitles
     reading: str = ""  # the same in words, as the cleaners expanded it
-    find_words: Callable[[], tuple[Word, ...]] = tuple  # the words, with their symbols; slow, so called on demand
+    words: Callable[[], tuple[Word, ...]] = tuple  # return the words of its symbols, in order; slow at the first call
     dropped: Counter[str] = field(default_factory=Counter)  # symbols of its text that the voice lacks
     lacks_style: bool = False  # whether its text asks for a pace or pitch that the voice can't change
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
     part: int = 0  # its index in the phrase
     n_parts: int = 1  # number of utterances in the phrase
-
-    @cached_property
-    def words(self) -> tuple[Word, ...]:
-        """The words of its symbols, in order."""
-        return self.find_words()
 
     @property
     def length(self) -> int:
@@ -141,29 +133,18 @@ def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
     return round(item.lead * frames_a_second), round(item.pause * frames_a_second)
 
 
-def load_row(path: Path, length: int, *, each: str, where: str) -> Tensor:
-    """Load values (length,) float32 from a file, one for ``each`` symbol or frame.
-
-    Raises an InputError that names ``where`` if the file is missing, damaged, or of another length.
-    """
-    values = load_fractions(path, where=where)
-    if values.shape != (length,):
-        raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({length},), one value per {each} ({where})")
-    return values
-
-
 @dataclass(frozen=True)
 class SynthesisResult:
     """One utterance's result, on the CPU."""
 
     item: SynthesisInput
     mel: Tensor  # (n_mels, F) float32
+    output: MelOutput  # of this utterance's batch, on the generator's device
+    row: int  # the utterance's row in it
     wave: Tensor | None = None  # float32 in about [-1, 1], with silence around it; None: not made, or not yet
-    output: MelOutput | None = None  # of this utterance's batch, on the generator's device; None: a given mel
-    row: int = 0  # the utterance's row in it
     is_cut: bool = False  # whether it was cut because the voice didn't stop
-    generator_seconds: float | None = None  # its share of its batch's time; None: a given mel
-    vocoder_seconds: float | None = None  # the same; None: no sound is made
+    generator_seconds: float = 0.0  # its share of its batch's time; 0: a given mel
+    vocoder_seconds: float = 0.0  # the same; 0: no sound was made
 
     @property
     def cut_warning(self) -> str:
@@ -176,19 +157,14 @@ class SynthesisResult:
 
         With attention, each frame counts for the symbol with its largest weight, made monotonic.
         """
-        output, tokens = self.output, self.item.tokens
-        if output is None or tokens is None:
-            return None
-        if output.frames is not None:
-            return output.frames[self.row, : len(tokens)].cpu()
-        if output.alignments is None:
-            return None
-        weights = output.alignments[self.row, : self.mel.size(1), : len(tokens)].cpu()
-        return torch.bincount(weights.argmax(1).cummax(0).values, minlength=len(tokens))
+        if self.output.alignments is None or self.output.frames is not None:
+            return self.of_symbols("frames")
+        weights = self.output.alignments[self.row, : self.mel.size(1), : self.item.length].cpu()
+        return torch.bincount(weights.argmax(1).cummax(0).values, minlength=self.item.length)
 
     def of_symbols(self, name: str) -> Tensor | None:
         """Return a field (B, L) of the generator's output for this utterance's symbols (L,) on the CPU."""
-        values = None if self.output is None or self.item.tokens is None else getattr(self.output, name)
+        values = getattr(self.output, name)
         return None if values is None else values[self.row, : self.item.length].cpu()
 
 
@@ -205,17 +181,15 @@ def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[
     return batches
 
 
-def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tensor | None:
+def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tensor:
     """Return factors (F * hop,) for an utterance's amplitude: its symbols' volume, and a fade over ``fade_out`` frames.
 
-    The volume changes linearly over a frame, so that nothing clicks. None: all factors are one.
+    The volume changes linearly over a frame, so that nothing clicks.
     """
     n_samples = result.mel.size(1) * hop_length
-    volume, frames, n_faded = result.item.volume, result.frames_of_symbols(), min(fade_out * hop_length, n_samples)
-    if volume is None and n_faded <= 0:
-        return None
-    factors = torch.ones(n_samples) if volume is None else torch.full((n_samples,), float(volume.mean()))
-    if volume is not None and frames is not None:
+    volume, n_faded = result.item.volume, min(fade_out * hop_length, n_samples)
+    factors = torch.full((n_samples,), 1.0 if volume is None else float(volume.mean()))
+    if volume is not None and (frames := result.frames_of_symbols()) is not None:
         levels = volume.float().repeat_interleave(frames)
         before = torch.cat([levels[:1], levels[:-1]])
         ramp = torch.arange(1, hop_length + 1) / hop_length

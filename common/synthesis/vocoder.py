@@ -13,7 +13,7 @@ from common.audio.denoiser import BIAS_FRAMES, Denoiser
 from common.audio.mel import griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
-from common.precision import Autocast
+from common.precision import Precision
 from common.synthesis.cuda_graphs import FRAME_STEP, GraphRecorder
 from common.synthesis.networks import MelToWave, VocoderSettings
 from common.synthesis.options import ACCEPTABLE_DIFFERENCES, GRIFFIN_LIM_ITERATIONS
@@ -69,8 +69,7 @@ class NetworkVocoder:
     network: MelToWave
     audio: AudioConfig  # the mels it reads
     name: str  # in the log's keys: ``<name>_samples/s``
-    autocast: Autocast
-    device: torch.device
+    precision: Precision
     path: Path | None = None  # of the checkpoint, for errors
     denoising_strength: float = 0.0  # 0: no denoiser
     settings: VocoderSettings = VocoderSettings()
@@ -78,13 +77,13 @@ class NetworkVocoder:
 
     def __post_init__(self) -> None:
         # The best batch size; None: any
-        self.max_batch = 1 if self.device.type == "cpu" else None
+        self.max_batch = 1 if self.precision.device.type == "cpu" else None
         self._run: Callable[[Tensor, Tensor | None], Tensor] = self._infer
         if self.graph_recorder is not None:
             self._recorded, self._run = self.graph_recorder.by_shape(self._infer), self._infer_padded
         self._denoiser = None
         if self.denoising_strength > 0:
-            zeros = torch.zeros(1, self.audio.n_mels, BIAS_FRAMES, device=self.device)
+            zeros = torch.zeros(1, self.audio.n_mels, BIAS_FRAMES, device=self.precision.device)
             with torch.inference_mode():
                 noise = self._infer(zeros, None, **self.settings.silent)[0]
                 self._denoiser = Denoiser(noise, self.audio, strength=self.denoising_strength)
@@ -112,12 +111,12 @@ class NetworkVocoder:
         context += 0 if self._denoiser is None else self._denoiser.context
         for start, end in plan_pieces(n_frames, context=context):
             first = max(start - context, 0)
-            wave = self._run(mel[None, :, first : end + context].to(self.device).contiguous(), None)[0]
+            wave = self._run(mel[None, :, first : end + context].to(self.precision.device).contiguous(), None)[0]
             wave = wave if self._denoiser is None else self._denoiser(wave)
             yield wave[(start - first) * hop : (end - first) * hop].cpu()
 
     def _infer(self, mel: Tensor, lengths: Tensor | None, **further: Any) -> Tensor:
-        with self.autocast():
+        with self.precision.autocast():
             return self.network.infer(mel, lengths, **{**self.settings.infer, **further}).float()
 
     def _infer_padded(self, mel: Tensor, lengths: Tensor | None) -> Tensor:

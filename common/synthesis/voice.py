@@ -13,16 +13,17 @@ from torch import Tensor
 
 from common.audio.mel import SILENT_MEL
 from common.config import AudioConfig
+from common.data.features import load_fractions
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, shown
 from common.registry import ModelSpec
 from common.synthesis.speech import Prosody, Speech, SymbolProsody, UtteranceProsody
-from common.synthesis.synthesizer import PREDICTED, Synthesizer, warn_of_cuts
-from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, join_silence, load_row
+from common.synthesis.synthesizer import Synthesizer, warn_of_cuts
+from common.synthesis.utterances import Phrase, SynthesisInput, SynthesisResult, dropped_symbols, join_silence
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.front_end import EmptyTextError, TextFrontEnd
 from common.text.markdown import read_text
-from common.text.prosody import LIMITS, Style, combined
+from common.text.prosody import LIMITS, NEUTRAL, Style, combined
 from common.text.sentences import SENTENCE, TextUtterance, cut_early, split_utterances
 from common.text.ssml import Span
 from common.text.symbols import BOUNDARY, CODE_POINTS, EDGE_SILENCE
@@ -77,10 +78,6 @@ class Voice:
         """Whether it reads text, not phones as such."""
         return self.front_end.config.input_type == "char" or self.front_end.config.g2p is not None
 
-    def with_synthesizer(self, **changes: Any) -> "Voice":
-        """Return the voice with changes to its `Synthesizer`."""
-        return replace(self, synthesizer=replace(self.synthesizer, **changes))
-
     def speak(
         self,
         text: str | Prosody,
@@ -98,7 +95,9 @@ class Voice:
         """
         items = self.plan(text, pace=pace, pitch=pitch, volume=volume, speaker=speaker)
         self.warn_of_losses(items)
-        parts = [result for item in items for result in self.synthesizer.synthesize([item])]
+        parts: list[SynthesisResult] = []
+        for item in items:
+            parts += self.synthesizer.synthesize([item])
         warn_of_cuts(parts)
         return self.join(parts)
 
@@ -113,9 +112,7 @@ class Voice:
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
         """Return the speech of a text's utterances, in order, with what `prosody` needs."""
-        return Speech(
-            tuple(parts), self.synthesizer.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody
-        )
+        return Speech(tuple(parts), self.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody)
 
     def plan(
         self,
@@ -128,19 +125,17 @@ class Voice:
         phrase: Phrase | None = None,
         longest: int = 0,
         index: int = 0,
-        whole: bool = False,
     ) -> list[SynthesisInput]:
         """Split a text into utterances that are ready for synthesis; fast, because no network runs.
 
         The first arguments are `speak`'s. Sentences are joined up to ``longest`` characters; 0 keeps them apart. A
-        sentence with more symbols than the voice was trained on is split, unless it's ``whole`` or has markup. A text
-        with nothing to speak (emoji or dots) is a short silence. Errors name the ``phrase``; its ``index`` in its list
-        and ``phones_seed`` choose the words to read as phones. Raises an InputError that says why the text can't be
-        spoken.
+        sentence with more symbols than the voice was trained on is split, unless it has markup or ``longest`` is
+        `sys.maxsize`. A text with nothing to speak (emoji or dots) is a short silence. Errors name the ``phrase``; its
+        ``index`` in its list and ``phones_seed`` choose the words to read as phones. Raises an InputError that says
+        why the text can't be spoken.
         """
-        if phrase is None:
-            where, words = ("text", text) if isinstance(text, str) else ("prosody", None)
-            phrase = Phrase(where, PurePosixPath("speech.wav"), words)
+        where = "text" if isinstance(text, str) else "prosody"
+        phrase = phrase or Phrase(where, PurePosixPath("speech.wav"))
         for name, value, (low, high) in zip(("pace", "pitch", "volume"), (pace, pitch, volume), _LIMITS):
             if not low <= value <= high:
                 raise InputError(f"{phrase.where}: {name} {value}: expected a factor from {low:g} to {high:g}")
@@ -158,7 +153,8 @@ class Voice:
                 language = config.g2p_language if config.g2p is not None else "en"
                 spans = read_text(text, where=phrase.where, language=language, markdown=not self.plain)
                 utterances = split_utterances(spans, longest=longest)
-            made = [part for one in utterances for part in self._parts(one, encode=encode, whole=whole)]
+            most = None if longest == sys.maxsize else self.longest
+            made = [part for one in utterances for part in self._parts(one, encode=encode, most=most)]
             items = join_silence(made) or [self._silence(made, phrase=phrase)]
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
@@ -176,7 +172,7 @@ class Voice:
         A phrase with more than `LONGEST_PHRASE` characters, or with SSML breaks, becomes several utterances. Raises an
         InputError with file and line for the first phrase that can't be synthesized.
         """
-        inputs = []
+        inputs: list[SynthesisInput] = []
         for index, phrase in enumerate(phrases):
             where = phrase.where
             if phrase.text is None:
@@ -184,13 +180,16 @@ class Voice:
             columns = {"pitch": phrase.pitch, "durations": phrase.duration} if self.shapes_prosody else {}
             given = [(name, dataset_path / path) for name, path in columns.items() if path is not None]
             longest = sys.maxsize if given else LONGEST_PHRASE
-            how: dict[str, Any] = {"speaker": phrase.speaker, "longest": longest, "index": index, "whole": bool(given)}
-            items = self.plan(phrase.text, phrase=phrase, **how)
+            items = self.plan(phrase.text, phrase=phrase, speaker=phrase.speaker, longest=longest, index=index)
             if given and len(items) > 1:
                 raise InputError(f"{where}: both breaks in the text and pitch or durations; give one of them")
-            for item in items:
-                rows: Any = {name: load_row(path, item.length, each="symbol", where=where) for name, path in given}
-                inputs.append(replace(item, **rows))
+            rows: dict[str, Any] = {}
+            for name, path in given:
+                values = rows[name] = load_fractions(path, where=where)
+                if values.shape != (items[0].length,):
+                    wanted = f"expected ({items[0].length},), one value per symbol"
+                    raise InputError(f"{path}: shape {tuple(values.shape)}, {wanted} ({where})")
+            inputs += [replace(item, **rows) for item in items]
         self.warn_of_losses(inputs)
         return inputs
 
@@ -213,11 +212,11 @@ class Voice:
             print(f"warning: {self.spec.name} cannot change pace and pitch; they are ignored", file=sys.stderr)
 
     def _parts(
-        self, utterance: TextUtterance, *, encode: Callable[[TextUtterance], SynthesisInput], whole: bool
+        self, utterance: TextUtterance, *, encode: Callable[[TextUtterance], SynthesisInput], most: int | None
     ) -> list[SynthesisInput]:
-        """Encode an utterance, or parts of it if it has more symbols than `longest`."""
-        items, most = [encode(utterance)], self.longest
-        if most is None or len(items[0].symbols) <= most or whole or not (self._reads_text and utterance.is_plain):
+        """Encode an utterance, or parts of it if it has more than ``most`` symbols."""
+        items = [encode(utterance)]
+        if most is None or len(items[0].symbols) <= most or not (self._reads_text and utterance.is_plain):
             return items
         characters_a_symbol = len(utterance.spans[0].text) / items[0].length
         *early, rest = cut_early(utterance)
@@ -225,8 +224,8 @@ class Voice:
             n_characters = max(SHORTEST_PART, int(share * most * characters_a_symbol))
             parts = early + split_utterances(rest.spans, longest=n_characters, most=n_characters)
             parts[-1] = replace(parts[-1], pause=utterance.pause)
-            items = join_silence([encode(part) for part in parts])
-            if max(item.length for item in items) <= most or n_characters == SHORTEST_PART:
+            items = [encode(part) for part in parts]
+            if max(len(item.symbols) for item in items) <= most or n_characters == SHORTEST_PART:
                 break
         return items
 
@@ -249,18 +248,18 @@ class Voice:
         of_symbols = [of_spans[0]] * len(symbols)
         for word in encoded.words if len(of_spans) > 1 else ():  # symbols between words keep the previous style
             of_symbols[word.start :] = [of_spans[word.span]] * (len(symbols) - word.start)
-        is_changed = any((getattr(one, name) or 0.0) != value for one in of_spans for name, value in PREDICTED.items())
-        volume = torch.tensor([one.volume for one in of_symbols])
+        is_changed = any(replace(one, volume=1.0, speaker=None) != NEUTRAL for one in of_spans)
+        has_volume = any(one.volume != 1 for one in of_spans)
         return replace(
             silence,
             tokens=self.front_end.inputs(encoded.ids),
             symbols=symbols,
             styles=tuple(of_symbols) if is_changed and self.shapes_prosody else None,
             lacks_style=is_changed and not self.shapes_prosody,
-            volume=volume if bool((volume != 1).any()) else None,
+            volume=torch.tensor([one.volume for one in of_symbols]) if has_volume else None,
             speaker=self.speaker_id(of_spans[0].speaker or self.speaker or "0", phrase.where),
             reading=encoded.reading,
-            find_words=lambda: encoded.words,
+            words=lambda: encoded.words,
             dropped=encoded.dropped,
         )
 
@@ -304,7 +303,6 @@ class Voice:
         words = tuple(
             Word(one.text, *place, span=0) for one, place in zip(utterance.words, itertools.pairwise(ends)) if one.text
         )
-        volume = _column(symbols, "volume") * style.volume
         return SynthesisInput(
             phrase,
             tokens=self.front_end.inputs([ids[one.symbol] for one in symbols]),
@@ -312,10 +310,10 @@ class Voice:
             durations=_column(symbols, "frames") / style.rate,
             pitch_hz=None if symbols[0].pitch is None else _column(symbols, "pitch", torch.float64) * style.pitch,
             energy=None if symbols[0].energy is None else _column(symbols, "energy"),
-            volume=None if bool((volume == 1).all()) else volume,
+            volume=_column(symbols, "volume") * style.volume,
             speaker=self.speaker_id(style.speaker or utterance.speaker, phrase.where),
             text=utterance.text,
-            find_words=lambda: words,
+            words=lambda: words,
             lead=utterance.lead,
             pause=utterance.pause,
         )
