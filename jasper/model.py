@@ -246,6 +246,8 @@ def masked(x: Tensor, lengths: Tensor) -> Tensor:
     return x.masked_fill(~mask_from_lengths(lengths, x.size(3))[:, None, None], 0.0)
 
 
-def build_networks(config: ModelConfig, audio: AudioConfig, text: TextConfig | None, **_: Any) -> dict[str, nn.Module]:
+def build_networks(
+    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
     """Build a network with random weights."""
     return {"jasper": Jasper(config)}

@@ -1,7 +1,6 @@
 """Set up Jasper training: the YAML file's network and features, and the schedule."""
 
 from dataclasses import replace
-from typing import Any
 
 from common.checkpoints.checkpoint import Checkpoint
 from common.config import AudioConfig
@@ -28,7 +27,7 @@ def set_up(options: TrainingOptions, request: TrainingRequest) -> TrainingSetup:
     return TrainingSetup(replace(options, settings=settings), audio, None, optimization, adapt=adapt)
 
 
-def model_config(options: TrainingOptions, audio: AudioConfig, text: None, **_: Any) -> ModelConfig:
+def model_config(options: TrainingOptions, audio: AudioConfig, text: None, *, base: ModelConfig | None) -> ModelConfig:
     """Return the architecture in the YAML file."""
     return options.settings.model
 

@@ -5,7 +5,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -211,7 +210,9 @@ class Tacotron2(Inference, nn.Module):
         return self.teacher_forced(join_batches(batches).to(mels[0].device))
 
 
-def build_networks(config: ModelConfig, audio: AudioConfig, text: TextConfig | None, **_: Any) -> dict[str, nn.Module]:
+def build_networks(
+    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
     """Build a Tacotron 2 with random weights; with ``text=None``, don't check the number of symbols."""
     check_model(config, audio, text)
     return {"tacotron2": Tacotron2(config)}

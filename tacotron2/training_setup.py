@@ -56,8 +56,10 @@ def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: fl
     return rate
 
 
-def model_config(options: TrainingOptions, audio: AudioConfig, text: TextConfig, **_: Any) -> ModelConfig:
-    """Return the options' architecture for these mels and symbols."""
+def model_config(
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None
+) -> ModelConfig:
+    """Return the options' architecture for these mels and symbols; every option has a value, so ``base`` has no use."""
     return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
 
 

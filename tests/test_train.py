@@ -244,6 +244,14 @@ def test_each_measured_run_is_told_what_it_is(case: str, logs: dict[str, list[Re
     assert "no improvement" not in "".join(said.values()), "the loss falls to the end of each"
 
 
+def test_a_fine_tuned_voice_without_an_alignment_is_compared_with_the_initial_one():
+    first = {"epoch": 0, "val_loss": 2.0, "val_attention_diagonality": -0.001, "val_unattended_tokens": 0.2}
+    said = describe([first, first | {"epoch": 1, "val_loss": 1.5, "val_attention_diagonality": 0.1}])
+    assert said.startswith(
+        "epoch 1: diagonality 0.10, initially 0.00, unattended phones 20 %; loss 1.50, initially 2.00"
+    )
+
+
 @pytest.mark.slow
 def test_the_shipped_voice_finds_exchanged_transcripts_among_real_clips(shared_data: Path, tmp_path: Path, capsys):
     corpus = shared_data / "LJSpeech-sample"

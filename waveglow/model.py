@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -202,7 +202,9 @@ def grouped(spectrum: Tensor, n_group: int, n_samples: int) -> Tensor:
     return spectrum[:, :, :n_samples].unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
 
 
-def build_networks(config: ModelConfig, audio: AudioConfig, text: TextConfig | None, **_: Any) -> dict[str, nn.Module]:
+def build_networks(
+    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
     """Build a network with random weights; raises OptionError if the group size doesn't divide the hop length."""
     if audio.hop_length % config.n_group:
         raise OptionError(f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length}")

@@ -161,9 +161,8 @@ def _write_statistics(
 
 def _write_meta_files(options: ExtractionOptions, good: Sequence[Extraction]) -> list[tuple[str, str]]:
     """Write lists of ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that exist."""
-    columns = ["mels"] * options.extract_mels + ["durations"] * (
-        options.reads_durations or "durations" in options.folders
-    )
+    columns = ["mels"] * options.extract_mels
+    columns += ["durations"] * (options.reads_durations or "durations" in options.folders)
     columns += [kind for kind in PITCH_COLUMN if kind in options.folders][:1]
     written = []
     for list_index, path in enumerate(options.output_meta_file):

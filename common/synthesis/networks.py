@@ -75,7 +75,7 @@ class MelToWave(Network):
 
     @abstractmethod
     def infer(self, mel: Tensor, lengths: Tensor | None = None, *args: Any, **settings: Any) -> Tensor:
-        """mel (B, n_mels, F), lengths (B,) frames (None: all) -> wave (B, F * hop), zero past an utterance's end.
+        """mel (B, n_mels, F), lengths (B,) frames (None: all) -> wave (B, F * hop) float32, zero past its end.
 
         ``settings`` are those of `VocoderSettings`, by name.
         """

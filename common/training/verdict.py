@@ -31,11 +31,12 @@ def describe_training(
     diagonality, unattended = _attention(last)
     if aligned is not None and diagonality is not None:
         found = has_alignment(history, aligned)
+        initial = _attention(history[0])[0] if starts_from_voice and not found else None
         figures = f"diagonality {round(diagonality, 2) + 0.0:.2f}"
+        figures += "" if initial is None else f", initially {round(initial, 2) + 0.0:.2f}"
         figures += "" if unattended is None else f", unattended phones {100 * unattended:.0f} %"
-        parts = [f"{'alignment found' if found else 'no alignment yet'} ({figures})"]
-        if starts_from_voice and not found:  # its aligner may find durations in new recordings, with attention unsharp
-            parts = [f"{figures}, initially {_attention(history[0])[0] or 0.0:.2f}"]
+        # The initial voice's aligner may find durations in new recordings although its attention isn't sharp.
+        parts = [f"{'alignment found' if found else 'no alignment yet'} ({figures})" if initial is None else figures]
     if starts_from_voice and None not in (pair := [find_figure(history[0], metric), find_figure(last, metric)]):
         parts += [f"{metric} {pair[1]:.2f}, initially {pair[0]:.2f}"]
     parts += _trend(history, metric, is_aligned=found, best_kept=best_kept, adversarial=adversarial)
