@@ -59,7 +59,7 @@ def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: fl
 def model_config(
     options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None
 ) -> ModelConfig:
-    """Return the options' architecture for these mels and symbols; every option has a value, so ``base`` has no use."""
+    """Return the options' architecture for these mels and symbols; ``base`` isn't needed: every option has a value."""
     return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
 
 

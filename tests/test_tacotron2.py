@@ -392,7 +392,7 @@ def parse(*extra: str):
 
 def test_options_default_to_the_published_model_and_recipe():
     args, setup = parse()
-    assert model_config(setup.options, AudioConfig(), setup.text) == ModelConfig()
+    assert model_config(setup.options, AudioConfig(), setup.text, base=None) == ModelConfig()
     assert (args.optimizer, args.learning_rate, args.weight_decay) == ("adam", 1e-3, 1e-6)
     assert (args.grad_clip_thresh, args.epochs, args.epochs_per_checkpoint, args.batch_size) == (1.0, 1501, 50, 48)
     optimization = setup.optimization
