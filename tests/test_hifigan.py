@@ -721,7 +721,7 @@ _REAL = (
 
 
 @pytest.mark.parametrize(  # epochs of 19 updates
-    ("n_epochs", "lr_decay", "left"), [(5, 0.7, 0.75), pytest.param(20, 0.88, 0.5, marks=pytest.mark.slow)]
+    ("n_epochs", "lr_decay", "left"), [(3, 0.6, 0.8), pytest.param(20, 0.88, 0.5, marks=pytest.mark.slow)]
 )
 def test_a_small_vocoder_learns_real_speech_and_its_discriminators_stay_awake(
     n_epochs: int, lr_decay: float, left: float, shared_data: Path, tmp_path: Path

@@ -99,7 +99,7 @@ def test_requests_that_fail_are_made_again(words, tmp_path):
 
 
 BAD = {
-    "t1": ("empty", (200, b"")),
+    "t1": ("not a sound file", (200, b"")),
     "t2": ("silent", (200, speech("", seconds=2, level=0))),
     "t3": ("cut off", (200, speech("", seconds=2, fade=0))),
     "t4": ("fast", (200, speech("", seconds=0.7))),

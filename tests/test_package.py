@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -54,8 +55,9 @@ def test_what_it_requires_is_what_speaking_needs_and_extras_the_rest(declared: D
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of an environment that has the wheel, beside the packages that it requires."""
     folder = tmp_path_factory.mktemp("installed")
+    project = shutil.copytree(ROOT, folder / "project", symlinks=True)  # in which setuptools makes build/
     built = [sys.executable, "-c", BUILD, str(folder)]
-    subprocess.run(built, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(built, cwd=project, check=True, capture_output=True)
     venv.create(folder / "venv", symlinks=True)
     python = folder / "venv/bin/python"
     (wheel,) = folder.glob("*.whl")

@@ -103,7 +103,7 @@ SIZES = {
     "data": 850,
     "checkpoints": 1200,
     "training": 2000,
-    "synthesis": 2808,
+    "synthesis": 2500,
     "recognition": 450,
     "serving": 1900,
     "extraction": 1200,
