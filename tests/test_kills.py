@@ -49,7 +49,7 @@ class Job:
 
 
 def run_and_kill(job: Job, folder: Path, draw: random.Random, *, seconds: float | None):
-    """Run a job, and kill it at a write or, within ``seconds``, at any time; how, its exit status and what it printed."""
+    """Run a job, and kill it at a write or, within ``seconds``, at any time; how, its status, and what it printed."""
     number, at_any_time = draw.choice(SIGNALS), seconds is not None and draw.random() < 0.5
     group = number != signal.SIGKILL and draw.random() < 0.5  # as terminals and schedulers do
     event, count = draw.choice(("os.rename", "open")), draw.randint(1, job.n_writes)
