@@ -18,6 +18,7 @@ PRELOADED = [
     "common.importing.run",
     "common.training.trainer",
     "parselmouth",
+    "torch._dynamo",  # which the first optimizer imports
     "torch.utils.tensorboard",
     "extract_mels",
 ]
@@ -53,12 +54,11 @@ def started(*words: object, signal_at: str | None = None, output: int | None = s
 class Forked:
     """A program as `started` makes it, forked from a process that has imported PyTorch: it starts within 0.1 s."""
 
-    def __init__(self, program: str, *words: object, signal_at: str | None, output: int) -> None:
+    def __init__(self, module: str, *words: object, signal_at: str | None = None) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(PRELOADED)
-        printed = str(Path(f"/proc/self/fd/{output}").readlink())
-        given = (program.removesuffix(".py"), [*map(str, words)], signal_at, printed)
-        self._process = context.Process(target=_run_forked, args=given)
+        self._printed = [tempfile.mkstemp()[1] for _ in range(2)]
+        self._process = context.Process(target=_run_forked, args=(module, [*map(str, words)], signal_at, self._printed))
         self._process.start()
         self.pid = self._process.pid
 
@@ -68,16 +68,16 @@ class Forked:
         return self._process.exitcode
 
     def communicate(self, *, timeout: float) -> tuple[str, str]:
-        """Wait for the end; what it printed is in the file."""
+        """Stdout and stderr, at its end."""
         self._process.join(timeout)
-        return "", ""
+        out, err = (Path(name).read_text() for name in self._printed)
+        return out, err
 
 
-def _run_forked(module: str, words: list[str], signal_at: str | None, printed: str) -> None:
+def _run_forked(module: str, words: list[str], signal_at: str | None, printed: list[str]) -> None:
     os.setsid()
-    file = os.open(printed, os.O_WRONLY | os.O_APPEND)
-    for number in (1, 2):
-        os.dup2(file, number)
+    for number, name in enumerate(printed, 1):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND), number)
     if signal_at is not None:
         os.environ["SIGNAL_AT"] = signal_at
         runpy.run_path(str(ROOT / "tests/signal_at/sitecustomize.py"))

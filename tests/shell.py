@@ -98,7 +98,7 @@ def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.Complete
     if variables.get("DRY_RUN") == "1" and Path(words[0]).is_file() and Path(words[0]).suffix == ".sh":
         file = read_shell_file(Path(words[0]))
         if file.runs and not any("$" in value for value in file.fixed.values()):
-            return _run_here(Path(words[0]), file.runs, [*file.words, *map(str, words[1:])], environment | file.fixed)
+            return run_here(*words, **variables)
     command = ["bash", *map(str, words)]
     script = Path(words[0])
     folder = script.absolute().parents[1] if script.suffix == ".sh" else Path("/")  # as users start scripts
@@ -127,14 +127,16 @@ def paste(command: str, folder: Path = ROOT, **variables: str | Path) -> subproc
     return run_bash("-c", f"cd '{folder}' && {command}", **variables)
 
 
-def _run_here(path: Path, name: str, words: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Start a script as scripts/lib.sh would, in its project's folder."""
+def run_here(script: str | Path, *words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:
+    """`run_bash` in this process: start a script as scripts/lib.sh would, in its project's folder."""
+    path, file = Path(script), read_shell_file(Path(script))
+    environ, words = environment_of(**variables) | file.fixed, [*file.words, *map(str, words)]
     status, said, notes, before = 0, io.StringIO(), io.StringIO(), Path.cwd()
     os.chdir(path.absolute().parents[1])
     try:
         with patch.dict(os.environ, environ, clear=True), redirect_stdout(said), redirect_stderr(notes):
             try:
-                SCRIPTS[name].start(os.environ, words)
+                SCRIPTS[file.runs].start(os.environ, words)
             except Exception as error:
                 line, status = line_and_status(error)
                 print(f"error: {line}", file=notes)

@@ -4,11 +4,11 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
 from training_setup import parsed
 
@@ -193,7 +193,7 @@ def test_latency_intervals_are_those_of_a_normal_distribution():
     }.items():
         assert figures[f"avg_{stage}latency"] == pytest.approx(times.mean())
         for percent in (90, 95, 99):
-            expected = times.mean() + norm.ppf((1 + percent / 100) / 2) * times.std()
+            expected = times.mean() + NormalDist().inv_cdf((1 + percent / 100) / 2) * times.std()
             assert figures[f"{percent}%_{stage}latency"] == pytest.approx(expected)
 
 

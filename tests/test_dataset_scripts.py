@@ -1,14 +1,18 @@
 """Corpora become lists and features of one kind of mels: what the scripts run, and what small programs write."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
 import soundfile
 import torch
-from shell import ROOT, run_bash
+from seed_commands import Project
+from shell import ROOT, run_here
 from training_setup import set_up
 
 from common.audio.options import read_audio_config
@@ -20,6 +24,7 @@ from common.files import read_json, write_json
 from common.text.config import TextConfig
 from fastpitch.config import ModelConfig
 from hifigan.config import PUBLISHED_MELS, ModelConfig as HifiganConfig
+from scripts import launch
 from scripts.datasets import describe_mels
 from scripts.datasets.choose_texts import find_phones
 from scripts.datasets.make_corpus import main as make_corpus_by_server
@@ -81,13 +86,20 @@ def test_lists_are_made_again_and_those_that_differ_are_kept_elsewhere(
     assert Path(f"{train}.old").read_text() == "edited by hand\n"
 
 
-def test_lists_that_somebody_else_made_are_kept(tmp_path: Path):
+@pytest.fixture
+def prepare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., CompletedProcess]:
+    """Run prepare_dataset.sh and the programs that it starts in this process."""
+    monkeypatch.setattr(launch, "run_or_print", lambda words: print(Project(ROOT).python([*map(str, words)])))
+    return partial(run_here, ROOT / "scripts/prepare_dataset.sh", N_TEST="0")
+
+
+def test_lists_that_somebody_else_made_are_kept(tmp_path: Path, prepare: Callable[..., CompletedProcess]):
     corpus, train = make_corpus(tmp_path / "corpus", clips=6), tmp_path / "my_audio_text_train_filelist.txt"
     (corpus / "audio.json").write_text("{}")
     (corpus / "metadata.csv").unlink()
     train.write_text("wavs/c00.wav|Mine.\n")
     settings = {"DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my", "FEATURES": "false", "N_VAL": "2"}
-    assert run_bash(ROOT / "scripts/prepare_dataset.sh", N_TEST="0", **settings).returncode == 0
+    assert prepare(**settings).returncode == 0
     assert train.read_text() == "wavs/c00.wav|Mine.\n"
 
 
@@ -126,12 +138,11 @@ def test_a_faulty_corpus_is_refused_with_its_line(
     assert not (tmp_path / "out").exists()
 
 
-def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
+def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path, prepare: Callable[..., CompletedProcess]):
     for name in ("a.wav", "anna/b.flac", "anna/c.wav"):
         (tmp_path / "corpus" / "wavs" / name).parent.mkdir(parents=True, exist_ok=True)
         soundfile.write(tmp_path / "corpus" / "wavs" / name, np.zeros(9), 16000)
-    variables = {"DATASET_PATH": tmp_path / "corpus", "FILELISTS": tmp_path, "NAME": "my", "N_VAL": "1", "N_TEST": "0"}
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", **variables)
+    result = prepare(DATASET_PATH=tmp_path / "corpus", FILELISTS=tmp_path, NAME="my", N_VAL="1")
     note = f"note: {tmp_path}/corpus has no metadata.csv, so only lists of recordings are made"
     assert result.returncode == 0 and result.stderr.startswith(note)
     assert read_audio_config(tmp_path / "corpus" / "audio.json") == audio_preset(16000)
@@ -141,7 +152,7 @@ def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
     assert {path.name for path in tmp_path.iterdir()} == {"corpus", "my_audio_train.txt", "my_audio_val.txt"}
 
 
-def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
+def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path, prepare: Callable[..., CompletedProcess]):
     ids = {split: (ROOT / f"filelists/ljs_{split}_ids.txt").read_text().split() for split in ("train", "val", "test")}
     assert {split: len(clips) for split, clips in ids.items()} == {"train": 12500, "val": 100, "test": 500}
     assert len(set().union(*ids.values())) == 13100
@@ -151,8 +162,7 @@ def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
         (tmp_path / "corpus" / "wavs" / f"{clip}.wav").touch()
     (tmp_path / "corpus" / "metadata.csv").write_text("".join(f"{clip}|text\n" for clip in part))
     (tmp_path / "corpus/audio.json").write_text("{}")  # the recordings are empty and say nothing of their mels
-    script, settings = ROOT / "scripts/prepare_dataset.sh", {"FEATURES": "false", "DATASET_PATH": tmp_path / "corpus"}
-    result = run_bash(script, FILELISTS=tmp_path, **settings)
+    result = prepare(FEATURES="false", DATASET_PATH=tmp_path / "corpus", FILELISTS=tmp_path, N_TEST="")
     assert "ljs_train_ids.txt names 12500 clips, and the corpus has 30 of them" in result.stdout
     for name, clips in (("train_v3", part[:30]), ("val", part[30:32]), ("test", part[32:])):
         found = (tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines()

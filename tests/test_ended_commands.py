@@ -4,14 +4,13 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 import torch.distributed.run as torchrun
+from kills import Forked, finish
 from limits import HANG_LIMIT
 from ranks import ROOT, run_ranks
 from test_failing_writes import ended
@@ -135,13 +134,11 @@ def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Pa
 
 
 def test_a_second_training_into_one_output_is_refused(corpora: Path, tmp_path: Path):
-    words = [sys.executable, "train.py", *MODELS[0].words(corpora, tmp_path, "--epochs", "2")]
-    run = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = MODELS[0].words(corpora, tmp_path, "--epochs", "2")
     refused = []
-    with at_iteration(1, lambda: refused.append(run(words))), without_samples():
-        assert ended(train.main, *words[2:], "--num-workers", "1") == 0
-    (other,) = refused
-    assert other.returncode == 1 and other.stderr.count("\n") == 1
-    assert f"error: {tmp_path}: another process is writing to it" in other.stderr
-    done = run([*words, "--resume"])
-    assert done.returncode == 0, done.stderr  # nothing is locked for ever
+    with at_iteration(1, lambda: refused.append(finish(Forked("train", *words)))), without_samples():
+        assert ended(train.main, *words, "--num-workers", "1") == 0
+    ((status, _, error),) = refused
+    assert status == 1 and error.count("\n") == 1
+    assert f"error: {tmp_path}: another process is writing to it" in error
+    assert finish(Forked("train", *words, "--resume"))[0] == 0  # nothing is locked for ever

@@ -16,9 +16,8 @@ import soundfile
 import torch
 from corpus import RATE, add_clip, features, glide, make_corpus, write_textgrid
 from golden_files import listed, read_golden
-from kills import at_write, finish, started
+from kills import Forked, at_write, finish
 from safetensors.torch import load_file
-from shell import ROOT
 from test_failing_writes import ended
 
 import extract_mels
@@ -315,14 +314,14 @@ N_CLIPS = 24
 def command(folder: Path, *options: str, n_workers: int) -> list[str]:
     words = ["-d", folder, "--wav-text-filelist", folder / "train.txt", "--output-meta-file", folder / "train.meta"]
     what = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--num-workers", n_workers]
-    return [str(word) for word in (ROOT / "extract_mels.py", *words, *what, *options)]
+    return [str(word) for word in (*words, *what, *options)]
 
 
 @pytest.fixture(scope="module")
 def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Features made by one process without interruption."""
     folder = make_corpus(tmp_path_factory.mktemp("one"), N_CLIPS)
-    assert extract_mels.main(command(folder, n_workers=1)[1:]) == 0
+    assert extract_mels.main(command(folder, n_workers=1)) == 0
     made = features(folder)
     assert len([name for name in made if name.startswith("mels/") and name.endswith(".pt")]) == N_CLIPS
     return made
@@ -333,14 +332,14 @@ def test_ctrl_c_and_a_kill_leave_no_process_and_resuming_gives_the_same_files(tm
     make_corpus(tmp_path, N_CLIPS)
     mels = tmp_path / "mels"
     interrupt = at_write(signal.SIGINT, mels, count=3, group=True)  # as a terminal does: to the whole group
-    status, out, err = finish(started(*command(tmp_path, n_workers=2), signal_at=interrupt))
+    status, out, err = finish(Forked("extract_mels", *command(tmp_path, n_workers=2), signal_at=interrupt))
     assert (status, out) == (130, "")
     assert "interrupted" in err and "Traceback" not in err
     assert not [name for name in features(tmp_path) if name.endswith(".tmp")]
     assert not (tmp_path / "train.meta").exists()
 
     impatient = at_write(signal.SIGINT, mels, count=2, group=True, times=2)
-    status, out, err = finish(started(*command(tmp_path, "--resume", n_workers=2), signal_at=impatient))
+    status, out, err = finish(Forked("extract_mels", *command(tmp_path, "--resume", n_workers=2), signal_at=impatient))
     assert status in (130, -signal.SIGINT) and out == "", "which a shell calls 130 too"
     assert "Traceback" not in err
 
@@ -349,11 +348,11 @@ def test_ctrl_c_and_a_kill_leave_no_process_and_resuming_gives_the_same_files(tm
     for path in made[1:]:  # of which some are to be made again
         path.unlink()
     kill = at_write(signal.SIGKILL, mels, count=2)
-    status, _, _ = finish(started(*command(tmp_path, "--resume", n_workers=2), signal_at=kill))
+    status, _, _ = finish(Forked("extract_mels", *command(tmp_path, "--resume", n_workers=2), signal_at=kill))
     assert status == -signal.SIGKILL, "and no worker outlives its parent"
     assert not (tmp_path / "train.meta").exists()
 
-    assert extract_mels.main(command(tmp_path, "--resume", n_workers=2)[1:]) == 0
+    assert extract_mels.main(command(tmp_path, "--resume", n_workers=2)) == 0
     assert features(tmp_path) == wanted
 
 

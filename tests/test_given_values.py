@@ -10,7 +10,7 @@ import pytest
 import tiny_tacotron2
 import tiny_waveglow
 from pydantic import ValidationError
-from shell import ROOT, dry_run, run_bash
+from shell import ROOT, dry_run, run_bash, run_here
 from training_setup import parser_of, set_up
 
 from common.config import AudioConfig
@@ -170,7 +170,8 @@ def test_a_value_that_cannot_be_is_refused_in_one_line(command: str, variables: 
 )
 def test_what_is_missing_is_said_in_one_line(command: str, variables: dict[str, str], message: str):
     script, *words = command.split()
-    result = run_bash(ROOT / f"scripts/{script}.sh", *words, **variables)
+    run = run_bash if script == "train" else run_here  # PyTorch may see this process's GPUs
+    result = run(ROOT / f"scripts/{script}.sh", *words, **variables)
     assert (result.returncode, len(result.stderr.splitlines())) == (1, 1)
     assert result.stderr.startswith("error: ") and message in result.stderr
 

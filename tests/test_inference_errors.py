@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import tiny_voice
 import torch
-from kills import at_write, finish, started
+from kills import Forked, at_write, finish
 from limits import HANG_LIMIT
 from shell import ROOT
 from tiny_voice import save_vocoder
@@ -155,7 +155,7 @@ def test_a_signal_ends_the_run_after_the_phrase_that_is_being_spoken(tmp_path, v
 def test_a_kill_loses_no_finished_wav_and_leaves_no_half_one(tmp_path, voice):
     phrases, folder = tmp_path / "phrases.txt", tmp_path / "out"
     phrases.write_text("Somebody walked.\n" * 20)
-    words = ("inference.py", "-i", phrases, "-o", folder, "--fastpitch", voice, "--griffin-lim-iters", "1")
+    words = ("-i", phrases, "-o", folder, "--fastpitch", voice, "--griffin-lim-iters", "1")
     kill = at_write(signal.SIGKILL, folder / "audio_", count=4)
-    assert finish(started(*words, signal_at=kill))[0] == -signal.SIGKILL
+    assert finish(Forked("inference", *words, signal_at=kill))[0] == -signal.SIGKILL
     assert check_written(folder, 20) == 3

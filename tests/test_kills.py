@@ -34,45 +34,43 @@ class Job:
     check: Callable[[Path], None]  # whether every file is whole
     same: Callable[[Path, Path], None]  # whether the results in two folders are equal
 
-    def start(self, folder: Path, printed: Path, *, forked: bool, signal_at: str | None = None):
-        """Start it in a process of its own; what it prints goes to a file."""
-        with printed.open("w") as file:
-            if forked:
-                return Forked(self.module, *self.words(folder), signal_at=signal_at, output=file.fileno())
-            return started("-m", self.module, *self.words(folder), signal_at=signal_at, output=file.fileno())
+    def start(self, folder: Path, *, forked: bool, signal_at: str | None = None):
+        """Start it in a process of its own."""
+        if forked:
+            return Forked(self.module, *self.words(folder), signal_at=signal_at)
+        return started("-m", self.module, *self.words(folder), signal_at=signal_at)
 
-    def run_to_the_end(self, folder: Path, printed: Path, *, forked: bool) -> float:
+    def run_to_the_end(self, folder: Path, *, forked: bool) -> float:
         """Run it, with nothing to stop it; its seconds."""
         with Stopwatch() as watch:
-            finish(process := self.start(folder, printed, forked=forked))
-        assert process.returncode == 0, printed.read_text()
+            status, *printed = finish(self.start(folder, forked=forked))
+        assert status == 0, printed
         return watch.seconds
 
 
-def run_and_kill(job: Job, folder: Path, printed: Path, draw: random.Random, *, seconds: float | None):
-    """Run a job, and kill it at a write or, within ``seconds``, at any time; how, and its exit status."""
+def run_and_kill(job: Job, folder: Path, draw: random.Random, *, seconds: float | None):
+    """Run a job, and kill it at a write or, within ``seconds``, at any time; how, its status, and what it printed."""
     number, at_any_time = draw.choice(SIGNALS), seconds is not None and draw.random() < 0.5
     group = number != signal.SIGKILL and draw.random() < 0.5  # as terminals and schedulers do
     event, count = draw.choice(("os.rename", "open")), draw.randint(1, job.n_writes)
     plan = None if at_any_time else at_write(number, folder, count=count, event=event, group=group)
-    process = job.start(folder, printed, forked=seconds is None, signal_at=plan)
+    process = job.start(folder, forked=seconds is None, signal_at=plan)
     if at_any_time:
         wait_at_most(seconds * draw.random(), lambda: process.poll() is not None)
         if process.poll() is None:
             (os.killpg if group else os.kill)(process.pid, number)
-    finish(process)  # and no process is left
-    return number, f"{event} {count}" if plan else "a time", process.returncode
+    status, *printed = finish(process)  # and no process is left
+    return number, f"{event} {count}" if plan else "a time", status, "".join(printed)
 
 
 def kill_and_resume(job: Job, tmp_path: Path, n_kills: int, *, forked: bool = False) -> None:
     """Kill a job so often; whenever it came to its end, its results are those of the first run."""
-    draw, printed = random.Random(f"{job.module} {SEED}"), tmp_path / "printed.txt"
+    draw = random.Random(f"{job.module} {SEED}")
     whole, folders, kills = tmp_path / "whole", 0, Counter()
-    seconds = job.run_to_the_end(whole, printed, forked=forked)
+    seconds = job.run_to_the_end(whole, forked=forked)
     folder = tmp_path / "killed0"
     while kills.total() < n_kills:
-        number, moment, status = run_and_kill(job, folder, printed, draw, seconds=None if forked else seconds)
-        text = printed.read_text()
+        number, moment, status, text = run_and_kill(job, folder, draw, seconds=None if forked else seconds)
         job.check(folder)
         if status == 0:  # it came too late
             job.same(folder, whole)
@@ -82,7 +80,7 @@ def kill_and_resume(job: Job, tmp_path: Path, n_kills: int, *, forked: bool = Fa
         kills[f"{number.name} at {moment}"] += 1
         assert status in (-number, 128 + number), f"{number.name} at {moment}: {status}\n{text}"
         assert "Traceback" not in text or "<frozen importlib" in text, f"{number.name} at {moment}\n{text}"
-    job.run_to_the_end(folder, printed, forked=forked)
+    job.run_to_the_end(folder, forked=forked)
     job.same(folder, whole)
     job.check(folder)
     assert not list(folder.rglob(".*.tmp")), "of files that were being written"

@@ -4,8 +4,6 @@ import io
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 import soundfile
+from kills import Forked, finish
 from limits import HANG_LIMIT, wait_until
-from shell import ROOT
 from tiny_served import make_checkpoints, served_models, serving
 
 from common.errors import InputError, OptionError
@@ -152,11 +150,11 @@ def test_a_killed_run_is_resumed_and_another_reader_refused(words, tmp_path):
         return 200, speech(request["input"])
 
     with server(answer) as (address, asked):
-        command = [sys.executable, "-m", "scripts.datasets.make_corpus", *words, address, "--requests", "1"]
-        process, table = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ)), tmp_path / "corpus/metadata.csv"
+        table = tmp_path / "corpus/metadata.csv"
+        process = Forked("scripts.datasets.make_corpus", *words, address, "--requests", "1")
         wait_until(lambda: table.is_file() and table.read_text().count("\n") >= 3)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        os.kill(process.pid, signal.SIGKILL)
+        finish(process)
         killed.set()
         with table.open("a") as file:
             file.write("t11|This is")  # as a kill may leave it

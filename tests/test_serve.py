@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import av
 import httpx
-import openai
 import pytest
 import soundfile
 import tiny_served
@@ -33,6 +32,8 @@ def folder(make_once) -> Path:
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[SimpleNamespace]:
+    import openai  # which takes a second
+
     names = ("--alias", "af_bob=bob", "heart=voice")
     models = tiny_served.served_models(folder, "--jasper", str(folder / "ear.pt"), *names)
     limits = Limits(max_characters=300, max_body=200_000, max_audio_seconds=3.0, batch_size=4, deadline=HANG_LIMIT)

@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,8 +10,6 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from limits import HANG_LIMIT
-from shell import ROOT
 from tiny_voice import MODEL, save_vocoder, save_voice
 
 import inference
@@ -53,11 +50,10 @@ def test_a_text_becomes_the_file_that_is_named(models, wave, tmp_path, capsys):
     assert f"{tmp_path}/new/hello.wav: {len(wave) / 22050:.2f} s" in capsys.readouterr().out
 
 
-def test_standard_output_gets_the_sound_alone_and_messages_go_elsewhere(models, wave):
-    command = [sys.executable, "inference.py", *models, "-o", "-", "-i", "-"]
-    done = subprocess.run(command, cwd=ROOT, input=TEXT.encode(), capture_output=True, timeout=HANG_LIMIT)
-    assert done.returncode == 0, done.stderr
-    samples, rate = soundfile.read(io.BytesIO(done.stdout), dtype="int16")
+def test_standard_output_gets_the_sound_alone_and_messages_go_elsewhere(models, wave, stdin, capfdbinary):
+    stdin(TEXT.encode())
+    assert inference.main([*models, "-o", "-", "-i", "-"]) == 0
+    samples, rate = soundfile.read(io.BytesIO(capfdbinary.readouterr().out), dtype="int16")
     assert rate == 22050
     torch.testing.assert_close(torch.tensor(samples / 32768.0).float(), wave, rtol=0, atol=2**-14)
 

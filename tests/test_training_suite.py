@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from kills import at_write, finish, started
+from kills import Forked, at_write, finish
 from ranks import free_port, run_ranks
 from tiny_models import (
     DECAY,
@@ -112,7 +112,7 @@ def test_a_process_killed_at_any_moment_leaves_checkpoints_to_resume_from(
 ):
     words = "--minutes-per-checkpoint 1e-6 --epochs-per-checkpoint 50 --num-workers 2"  # in every update, by the clock
     kill = at_write(signal.SIGKILL, tmp_path, count=6)
-    run = started("train.py", *model.words(corpora, tmp_path, *RUN, *words.split()), signal_at=kill)
+    run = Forked("train", *model.words(corpora, tmp_path, *RUN, *words.split()), signal_at=kill)
     assert finish(run)[0] == -signal.SIGKILL, "and no loader process outlives it"
     saved = [load_checkpoint(path).training["iteration"] for path in saved_checkpoints(tmp_path, model.name)]
     assert saved == [4, 5]
