@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -209,12 +208,6 @@ def logs() -> dict[str, list[Record]]:
     return found
 
 
-def lines(history: list[Record]) -> Iterator[tuple[float, str]]:
-    """The epoch of each validation, and what is said then."""
-    said = partial(describe, adversarial="val_attention_diagonality" not in history[0])
-    return ((history[n]["epoch"], said(history[: n + 1])) for n in range(len(history)))
-
-
 # case -> the epoch of a validation, and all that is said from there on, or up to there
 SAID = {
     "good": (6, None, "alignment found", "still improving"),
@@ -229,8 +222,9 @@ SAID = {
 
 @pytest.mark.parametrize("case", SAID)
 def test_each_measured_run_is_told_what_it_is(case: str, logs: dict[str, list[Record]]):
-    first, last, alignment, trend = SAID[case]
-    said = dict(lines(logs[case]))
+    (first, last, alignment, trend), history = SAID[case], logs[case]
+    describe_run = partial(describe, adversarial="val_attention_diagonality" not in history[0])
+    said = {record["epoch"]: describe_run(history[: n + 1]) for n, record in enumerate(history)}
     chosen = [line for epoch, line in said.items() if first <= epoch <= (last or math.inf)]
     assert chosen and all(alignment in line and trend in line for line in chosen)
     assert all("no alignment yet" in line for epoch, line in said.items() if epoch < min(first, 4))
