@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import runpy
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -27,7 +26,7 @@ PRELOADED = [
 def at_write(
     number: signal.Signals, folder: Path, *, count: int, event: str = "os.rename", group: bool = False, times: int = 1
 ) -> str:
-    """For `started`: a signal when a process renames its ``count``-th file of ``folder`` or, "open", opens it to write.
+    """For `Forked`: a signal when a process renames its ``count``-th file of ``folder`` or, "open", opens it to write.
 
     It is sent to the process that was started, or to its whole ``group``, ``times`` times if so many processes do so.
     """
@@ -35,24 +34,8 @@ def at_write(
     return json.dumps([number, event, count, str(folder), group, tokens])
 
 
-def started(*words: object, signal_at: str | None = None, output: int | None = subprocess.PIPE) -> subprocess.Popen:
-    """Start a Python program of this project as the leader of a session; what it prints goes to ``output``."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    if signal_at is not None:
-        environment |= {"SIGNAL_AT": signal_at, "PYTHONPATH": str(ROOT / "tests" / "signal_at")}
-    return subprocess.Popen(
-        [sys.executable, *map(str, words)],
-        cwd=ROOT,
-        env=environment,
-        stdout=output,
-        stderr=output,
-        text=True,
-        start_new_session=True,
-    )
-
-
 class Forked:
-    """A program as `started` makes it, forked from a process that has imported PyTorch: it starts within 0.1 s."""
+    """A program that leads a session, forked from a process that has imported PyTorch: it starts within 0.1 s."""
 
     def __init__(self, module: str, *words: object, signal_at: str | None = None) -> None:
         context = multiprocessing.get_context("forkserver")
@@ -64,7 +47,7 @@ class Forked:
 
     @property
     def returncode(self) -> int | None:
-        """Exit status, as that of `subprocess.Popen`."""
+        """Exit status; that of a signal is negative."""
         return self._process.exitcode
 
     def communicate(self, *, timeout: float) -> tuple[str, str]:
@@ -90,14 +73,14 @@ def _run_forked(module: str, words: list[str], signal_at: str | None, printed: l
     run(importlib.import_module(module).main)
 
 
-def finish(process: subprocess.Popen | Forked) -> tuple[int, str, str]:
+def finish(process: Forked) -> tuple[int, str, str]:
     """Exit status, stdout and stderr of a program, whose processes have all ended."""
     out, err = process.communicate(timeout=HANG_LIMIT)
     wait_until(lambda: not session_of(process))
     return process.returncode, out, err
 
 
-def session_of(process: subprocess.Popen | Forked) -> list[int]:
+def session_of(process: Forked) -> list[int]:
     """The live processes of a session."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):

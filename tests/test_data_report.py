@@ -213,16 +213,12 @@ def test_speakers_are_compared_with_themselves_and_counted(tmp_path: Path, repor
     assert any("ann (9), bob (11)" in note for note in figures["notes"])
 
 
-def read_page(folder: Path) -> PageReader:
-    return PageReader((folder / "data_report" / "report.html").read_text(encoding="utf-8"))
-
-
 def test_the_page_plays_what_was_found_and_words_of_the_corpus_stay_words(tmp_path: Path, report):
     lines = clean_corpus(tmp_path)
     add(tmp_path, "<img src=x>", np.concatenate([speak(100 + index) for index in range(18)]))
     write_list(tmp_path, [*lines, "wavs/<img src=x>.wav|<script>alert(1)</script>", "wavs/gone.wav|<b>$x^"])
     report(tmp_path, "--text-cleaners", "basic_cleaners")
-    page = read_page(tmp_path)
+    page = PageReader((tmp_path / "data_report" / "report.html").read_text(encoding="utf-8"))
     assert len(page.scripts) == 1 and page.tags.isdisjoint({"b$", "x"}) and "<b>$x^" in page.text
     assert len(page.sources["img"]) == 5
     assert all(source.startswith("data:image/svg+xml,") for source in page.sources["img"])

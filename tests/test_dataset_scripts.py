@@ -224,13 +224,9 @@ def test_every_model_takes_the_corpuss_kind_and_else_the_same_default(model: str
     assert audio_of(model, corpus) == WIDE
     assert audio_of(model, corpus, "--mel-fmax", "9000") == replace(WIDE, mel_fmax=9000.0), "an option is obeyed"
     other = describe(tmp_path / "other", replace(WIDE, hop_length=200)) / "audio.json"
-    assert audio_of(model, corpus, "--audio-config", other, "--n-mel-channels", "80", *_segment(model)) == replace(
-        WIDE, hop_length=200, n_mels=80
-    )
-
-
-def _segment(model: str) -> tuple[str, ...]:
-    return ("--segment-size", "8000") if model == "HiFi-GAN" else ()
+    words = ["--audio-config", other, "--n-mel-channels", "80"]
+    words += ["--segment-size", "8000"] if model == "HiFi-GAN" else []
+    assert audio_of(model, corpus, *words) == replace(WIDE, hop_length=200, n_mels=80)
 
 
 @pytest.mark.parametrize("model", ["HiFi-GAN", "WaveGlow"])

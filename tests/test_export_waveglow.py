@@ -40,16 +40,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def models(folder: Path, suffix: str) -> list[str]:
-    """Options that name the voice and the vocoder."""
-    return ["--fastpitch", str(folder / "voice.pt"), "--waveglow", str(folder / f"WaveGlow{suffix}")]
-
-
 @pytest.mark.parametrize("options", ["--seed 7 --sigma-infer 0.4", "--denoising-strength 0.1"])
 def test_inference_speaks_with_every_format_as_with_the_checkpoint(folder: Path, tmp_path: Path, options: str):
     sounds = []
     for suffix in (".pt", *SUFFIXES.values()):
-        words = [*models(folder, suffix), "--text", "two words", *options.split(), "-o", str(tmp_path / suffix)]
+        models = ["--fastpitch", str(folder / "voice.pt"), "--waveglow", str(folder / f"WaveGlow{suffix}")]
+        words = [*models, "--text", "two words", *options.split(), "-o", str(tmp_path / suffix)]
         assert inference.main(words) == 0
         sounds.append(soundfile.read(tmp_path / suffix / "speech.wav")[0])
     assert np.abs(sounds[0]).max() > 0.05

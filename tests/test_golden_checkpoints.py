@@ -59,11 +59,6 @@ def network_of(checkpoint: Checkpoint, *, ema: bool = False):
     return next(iter(networks.values()))
 
 
-def is_full_size(path: Path) -> bool:
-    """Whether the file has the published shapes with made-up constants, for which no outputs are stored."""
-    return "full_shapes" in str(path)
-
-
 def check_fastpitch(source: Path, ours: Path, tmp_path: Path) -> int:
     """Mels, durations and pitch of the network, and the mels that inference.py writes of the same symbols."""
     expected, checkpoint = expected_of(source), load_checkpoint(ours)
@@ -202,7 +197,7 @@ def test_a_golden_checkpoint_gives_its_outputs_once_converted(source: Path, tmp_
     inspect([str(ours)])
     checkpoint = load_checkpoint(ours)
     assert checkpoint.layout == "ours" and all(map(is_state, checkpoint.networks.values()))
-    if is_full_size(source):
+    if "full_shapes" in str(source):  # with made-up constants, for which no outputs are stored
         networks = new_networks(checkpoint, where="golden")
         for name, state in checkpoint.networks.items():
             shapes = {key: value.shape for key, value in networks[name].state_dict().items()}

@@ -500,18 +500,13 @@ def golden_start(folder: Path) -> Networks:
     published = read_golden(folder / "discriminators_full.json", "models")
     with torch.device("meta"):
         networks = build_networks(ModelConfig(msd_pooling_padding=1), ALIGNED, None)
-    networks["generator"] = first_generator(folder)
+    name = read_golden(folder / "train_step.json", "generator_initial").split(".")[0]
+    networks["generator"] = generator_case(folder, name)[0]
     networks["mpd"].load_state_dict(formula_weights(published["mpd"]["parameters"]), assign=True)
     spectral = group(load_file(folder / "discriminators_full.safetensors"), "spectral")
     weights = formula_weights(published["msd_nvidia"]["parameters"]) | spectral
     networks["msd"].load_state_dict(weights, assign=True)
     return networks
-
-
-def first_generator(folder: Path) -> Generator:
-    """The generator that the golden's iterations begin with."""
-    name = read_golden(folder / "train_step.json", "generator_initial").split(".")[0]
-    return generator_case(folder, name)[0]
 
 
 @pytest.fixture(scope="module")

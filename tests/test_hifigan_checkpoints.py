@@ -40,11 +40,6 @@ def expected(goldens: Path) -> dict[str, Tensor]:
     return load_file(goldens / "hifigan" / "checkpoints_expected.safetensors")
 
 
-def _copy(source: Path, target: Path) -> Path:
-    shutil.copyfile(source, target)
-    return target
-
-
 def _payload(path: Path) -> dict:
     return torch.load(path, weights_only=True)
 
@@ -189,7 +184,7 @@ def test_a_generator_without_weight_norm_is_the_same_under_it(goldens: Path, tmp
     ],
 )
 def test_a_configuration_that_will_not_do_is_one_clear_line(folder: Path, tmp_path: Path, change, message: str):
-    path = _copy(folder / AUTHORS, tmp_path / "g_1")
+    path = Path(shutil.copyfile(folder / AUTHORS, tmp_path / "g_1"))
     if isinstance(change, dict):
         change = json.dumps(read_golden(folder / "jik876/config.json") | change)
     if change is not None:

@@ -3,8 +3,6 @@
 import dataclasses
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,6 @@ import soundfile
 import tiny_voice
 import torch
 from kills import Forked, at_write, finish
-from limits import HANG_LIMIT
-from shell import ROOT
 from tiny_voice import save_vocoder
 
 import inference
@@ -111,14 +107,6 @@ def test_given_mels_that_cannot_be_used_are_refused(tmp_path, phrases):
     phrases.write_text("mel\nmels/a.pt\nother/a.pt\n")
     message = refused(InputError, *options)
     assert "hop_length: 200 (" in message and "mel_fmax: None (" in message
-
-
-@pytest.mark.parametrize("words", ["--help", "--jasper a.pt --help"])
-def test_help_needs_no_pytorch_and_opens_nothing(words):
-    code = "import sys, inference\ntry:\n    inference.main()\nfinally:\n    assert 'torch._C' not in sys.modules"
-    command = [sys.executable, "-c", code, *words.split()]
-    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_LIMIT, check=True)
-    assert ("--pace" in made.stdout) == (words == "--help") and "--amp-dtype" in made.stdout
 
 
 def check_written(folder: Path, n_phrases: int) -> int:

@@ -165,10 +165,6 @@ def test_masks_of_an_utterance_do_not_depend_on_its_batch():
 RATE = 16000
 
 
-def tone(n_samples: int, *, rate: int = RATE, frequency: float = 440.0) -> Tensor:
-    return 0.5 * torch.sin(2 * torch.pi * frequency * torch.arange(n_samples) / rate)
-
-
 @pytest.mark.parametrize("speed", listed("jasper/augmentation.json", "speed_perturbation", "rates"))
 def test_a_change_of_speed_agrees_with_sox(goldens: Path, speed: float):
     about = read_golden(goldens / "jasper/augmentation.json", "speed_perturbation")
@@ -197,7 +193,7 @@ def test_trimming_agrees_with_librosa(goldens: Path):
     generator = torch.Generator().manual_seed(0)
     for lead, trail, level in ((3000, 700, 1e-5), (0, 9000, 0.0), (5000, 0, 1e-4), (100, 100, 3e-4)):
         noise = level * torch.randn(lead + 4000 + trail, generator=generator)
-        noise[lead : lead + 4000] += tone(4000)
+        noise[lead : lead + 4000] += 0.5 * torch.sin(2 * torch.pi * 440 * torch.arange(4000) / RATE)
         _, (start, end) = librosa.effects.trim(noise.numpy(), top_db=60)
         assert voiced_part(noise) == slice(start, end)
     paths = recordings("jasper/audio/*.flac")

@@ -99,18 +99,6 @@ def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str,
     assert str(caught.value).startswith(f"{SPECA}: ") and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"), [("a: [", "not YAML"), ("- 1", "Input should be an object"), (None, "no such")]
-)
-def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, content: str | None, message: str):
-    path = tmp_path / "x.yaml"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(InputError, match=message) as caught:
-        load_config(path)
-    assert str(caught.value).startswith(f"{path}:") and "\n" not in str(caught.value)
-
-
 LIBRISPEECH_RATE = 16000
 
 

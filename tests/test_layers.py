@@ -252,11 +252,6 @@ def one_hot(tokens: Tensor) -> Tensor:
     return torch.nn.functional.one_hot(tokens, N_TOKENS).float().unsqueeze(0)
 
 
-def direction_of(alignments: Tensor) -> float:
-    lengths = torch.tensor([alignments.size(2)]), torch.tensor([alignments.size(1)])
-    return float(diagonality(alignments, *lengths))
-
-
 DIAGONAL = torch.arange(N_FRAMES) * N_TOKENS // N_FRAMES
 
 
@@ -279,7 +274,8 @@ UNIFORM = torch.full((1, N_FRAMES, N_TOKENS), 1 / N_TOKENS)
     ids="diagonal uneven shuffled uniform stuck backwards mixed".split(),
 )
 def test_direction_of_an_attention(alignments: Tensor, direction: float, within: float):
-    assert direction_of(alignments) == pytest.approx(direction, abs=within)
+    lengths = torch.tensor([alignments.size(2)]), torch.tensor([alignments.size(1)])
+    assert float(diagonality(alignments, *lengths)) == pytest.approx(direction, abs=within)
 
 
 def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():
@@ -292,14 +288,10 @@ def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():
     assert unattended_tokens(one_hot(DIAGONAL), torch.tensor([N_TOKENS]), torch.tensor([N_FRAMES])).tolist() == [0]
 
 
-def away(alignments: Tensor, token_lengths: list[int], frame_lengths: list[int]) -> Tensor:
-    return distance_from_diagonal(alignments, torch.tensor(token_lengths), torch.tensor(frame_lengths))
-
-
 def test_distance_from_the_diagonal_is_what_the_slow_sum_says_and_nothing_past_the_ends():
     alignments = torch.softmax(torch.randn(2, 7, 5, generator=torch.Generator().manual_seed(0)), 2)
     token_lengths, frame_lengths = [5, 3], [7, 4]
-    found = away(alignments, token_lengths, frame_lengths)
+    found = distance_from_diagonal(alignments, torch.tensor(token_lengths), torch.tensor(frame_lengths))
     for row in range(2):
         for frame in range(7):
             expected = 0.0

@@ -98,20 +98,14 @@ def test_a_value_deep_in_a_file_is_named_by_its_path(values: dict, message: str)
 
 
 MEL = torch.arange(24.0).reshape(4, 6) / 10
-TENSORS = {  # what is no mel -> why
-    "overflow": (lambda: MEL.double() * 1e300, "contains non-finite values"),
-    "NaN": (lambda: MEL / 0 * 0, "contains non-finite values"),
-    "dict": (lambda: {"mel": MEL}, "holds a dict, expected one tensor"),
-}
 
 
-@pytest.mark.parametrize("case", TENSORS)
-def test_a_tensor_that_is_no_mel_is_one_line_that_names_file_and_place(tmp_path: Path, case: str):
-    make, message = TENSORS[case]
+@pytest.mark.parametrize("values", [MEL.double() * 1e300, MEL / 0 * 0], ids=["overflow", "NaN"])
+def test_a_tensor_that_is_no_mel_is_one_line_that_names_file_and_place(tmp_path: Path, values: torch.Tensor):
     path = tmp_path / "a.pt"
-    torch.save(make(), path)
+    torch.save(values, path)
     line = refused(lambda: load_fractions(path, where="list.txt:7"))
-    assert line.startswith(f"{path}: {message}") and line.endswith(" (list.txt:7)")
+    assert line.startswith(f"{path}: contains non-finite values") and line.endswith(" (list.txt:7)")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +113,6 @@ def test_a_tensor_that_is_no_mel_is_one_line_that_names_file_and_place(tmp_path:
     [
         (torch.tensor([2, 2.5]), "expected a row of whole numbers of frames"),
         (torch.tensor([[5]]), "expected a row of whole numbers of frames"),
-        (torch.zeros(0), "0 frames in total, but mel.pt has 5"),
     ],
 )
 def test_durations_that_are_none_are_one_line(durations: torch.Tensor, message: str):

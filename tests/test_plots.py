@@ -1,9 +1,7 @@
 """Figures show what they should: every symbol, gaps where there is no voice, whole files."""
 
 from itertools import pairwise
-from pathlib import Path
 
-import matplotlib.image
 import numpy as np
 import pytest
 import torch
@@ -12,8 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from common.config import AudioConfig
-from common.errors import InputError
-from common.plots import PITCH, plot_utterance, save_png, to_image
+from common.plots import PITCH, plot_utterance, to_image
 
 AUDIO = AudioConfig(n_mels=8)
 PHONES = ["h", "ə", "l", "oʊ", " ", "$"]
@@ -84,16 +81,3 @@ def test_unvoiced_pitch_is_left_out():
     assert np.isnan(values[[0, 3]]).all()
     assert values[[1, 2, 4, 5]] == pytest.approx([200, 210, 190, 180])
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a"], "no entry for what is not drawn"
-
-
-def test_a_picture_is_written_whole_and_replaces_an_older_one(tmp_path: Path):
-    path = tmp_path / "new" / "a.png"
-    figure = speech()
-    save_png(figure, path)
-    path.write_bytes(b"broken")
-    save_png(figure, path)
-    assert matplotlib.image.imread(path).shape[:2] == to_image(figure).shape[:2]
-    assert [file.name for file in path.parent.iterdir()] == ["a.png"]
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"b\.png: cannot be written"):
-        save_png(figure, tmp_path / "file" / "b.png")

@@ -71,16 +71,6 @@ def parser_of(command: str) -> tuple[ArgumentParser, list[str]]:
     }[command]()
 
 
-def page_name(command: str) -> str:
-    """How docs/MIGRATING.md names one of our commands."""
-    return f"{command} CHECKPOINT" if " --" in command else command
-
-
-def own_options(command: str) -> set[str]:
-    """The options of one of our commands that its --help shows."""
-    return option_names(page_name(command))
-
-
 def refusal(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """The one line with which a command ends by status 2, or nothing."""
     parser, required = parser_of(command)
@@ -126,7 +116,7 @@ def test_each_option_of_the_published_parsers_is_accepted_or_answered(command: s
 def test_published_options_are_read_as_the_options_that_replace_them(command: str, capsys: pytest.CaptureFixture[str]):
     parser, required = parser_of(command)
     table = parser.published
-    own = own_options(command)
+    own = option_names(f"{command} CHECKPOINT" if " --" in command else command)  # as docs/MIGRATING.md names it
     for name, replacement in table.items():
         if name in own:
             continue

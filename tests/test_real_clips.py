@@ -7,7 +7,7 @@ import soundfile
 import torch
 from shell import ROOT
 from tiny import TINY_OPTIONS
-from tiny_models import KilledError, at_iteration, without_samples
+from tiny_models import KilledError, at_iteration, logged, without_samples
 from training_setup import set_up
 
 import extract_mels
@@ -15,7 +15,6 @@ import inference
 import train
 from common.audio.wav import load_wav
 from common.checkpoints.reading import load_checkpoint
-from common.logger import read_log
 from common.text.cleaners import get_cleaner
 from models import available_models, get_model
 
@@ -55,15 +54,6 @@ def run_training(folder: Path, output: Path, *extra: object) -> None:
     assert train.main([str(word) for word in words]) == 0
 
 
-def mel_losses(output: Path) -> dict[int, float]:
-    records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
-    return {
-        record["step"][0]: record["data"]["avg_train_mel_loss"]
-        for record in records
-        if "avg_train_mel_loss" in record["data"]
-    }
-
-
 @pytest.mark.parametrize(("count", "epochs", "batch"), [(8, 30, 3), pytest.param(80, 60, 16, marks=pytest.mark.slow)])
 def test_real_clips_become_a_voice_that_overfits_resumes_exactly_and_speaks(
     count: int, epochs: int, batch: int, shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
@@ -77,7 +67,7 @@ def test_real_clips_become_a_voice_that_overfits_resumes_exactly_and_speaks(
     whole = tmp_path / "whole"
     with without_samples():
         run_training(tmp_path / "lj", whole, *options)
-    losses = mel_losses(whole)
+    losses = dict(enumerate(logged(whole, "avg_train_mel_loss"), 1))
     assert losses[epochs] < 0.15 * losses[1]
 
     def die() -> None:

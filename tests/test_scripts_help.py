@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shell import ROOT, SCRIPTS as STARTED, n_processes, paste, read_shell_file, run_bash, training_options, words_of
+from shell import ROOT, dry_run, n_processes, paste, read_shell_file, run_bash, training_options, words_of
 from test_documents import check_options, commands
 
 SCRIPTS = sorted({*ROOT.glob("scripts/**/*.sh")} - {ROOT / "scripts/lib.sh"})
@@ -26,15 +26,6 @@ def test_help_is_the_comment_and_then_options_and_variables(name: str):
     assert ("Variables, set in front" in answer and "EPOCHS=" in answer and "--num-gpus" in answer) == (
         "inspect" not in name
     )
-
-
-def test_every_variable_is_in_its_scripts_help():
-    for script in STARTED.values():
-        for model in script.models or ("",):
-            text = script.parser(model).format_help()
-            assert [
-                known.variable for _, known, _ in script.declarations(model) if f" {known.variable}=" not in text
-            ] == []
 
 
 PASTED = {example for path in SCRIPTS for example in examples(path)} | {*commands()}
@@ -69,12 +60,6 @@ def two_gpus(tmp_path: Path) -> dict[str, str]:
     return {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "0,1"}
 
 
-def last_command(script: str, *words: str, **variables: str | Path) -> list[str]:
-    result = run_bash(ROOT / script, *words, DRY_RUN="1", **variables)
-    assert result.returncode == 0, result.stderr
-    return shlex.split([line for line in result.stdout.splitlines() if line.startswith(sys.executable)][-1])
-
-
 @pytest.mark.parametrize(("visible", "number"), [(None, 2), ("0,1", 2), ("1", 1), ("", 0), ("-1", 0), ("GPU-a", 1)])
 def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], visible: str | None, number: int):
     hide = "unset CUDA_VISIBLE_DEVICES;" if visible is None else f"CUDA_VISIBLE_DEVICES={visible}"
@@ -91,7 +76,7 @@ def test_a_command_of_one_process_uses_a_gpu_if_there_is_one(
     two_gpus: dict[str, str], script: str, variables: dict[str, str]
 ):
     def cuda(**more: str) -> bool:
-        return "--cuda" in last_command(f"scripts/{script}", **(two_gpus | variables | more))
+        return "--cuda" in dry_run(f"scripts/{script}", **(two_gpus | variables | more))[-1]
 
     assert cuda() and not cuda(NUM_GPUS="0") and not cuda(CUDA_VISIBLE_DEVICES="")
     assert not cuda(CPU="true") and not cuda(CUDA="false"), "older names"

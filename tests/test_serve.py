@@ -78,10 +78,6 @@ def speak(served, **fields) -> httpx.Response:
     return served.http.post("/v1/audio/speech", json={"response_format": "wav"} | fields)
 
 
-def pcm_samples(data: bytes) -> torch.Tensor:
-    return torch.frombuffer(bytearray(data), dtype=torch.int16) / 32768
-
-
 def test_the_openai_client_gets_the_sound_that_the_voice_makes_offline(served):
     answer = served.client.audio.speech.create(model="tts-1", voice="alloy", input=TEXT, response_format="wav")
     wave, rate = samples(answer.content)
@@ -147,7 +143,8 @@ def test_the_openai_client_streams_and_sets_the_speed(served):
         assert answer.headers["content-type"] == "audio/pcm"
         pieces = list(answer.iter_bytes())
     expected = resample(served.models.voice.speak(TEXT).wave, ratio=24000 / 22050)
-    assert_same(pcm_samples(b"".join(pieces)), expected, tolerance=1e-4)
+    found = torch.frombuffer(bytearray(b"".join(pieces)), dtype=torch.int16) / 32768
+    assert_same(found, expected, tolerance=1e-4)
     fast = served.client.audio.speech.create(**options, speed=2.0, response_format="wav")
     assert_same(samples(fast.content)[0], offline(served, pace=2.0))
 

@@ -332,19 +332,10 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(models_folder: P
         process.wait()
 
 
-@pytest.mark.parametrize(
-    ("options", "key", "message"),
-    [
-        ("", None, "no voice for text; .*--fastpitch.*--tacotron2"),
-        ("--fastpitch a", "", "SPEECH_API_KEY: the environment variable is empty"),
-    ],
-)
-def test_wrong_options_end_before_a_model_is_loaded(options: str, key: str | None, message: str, monkeypatch):
-    monkeypatch.delenv("SPEECH_API_KEY", raising=False)
-    if key is not None:
-        monkeypatch.setenv("SPEECH_API_KEY", key)
-    with pytest.raises(OptionError, match=message):
-        serve.main([*options.split(), "--port", "0"])
+def test_an_empty_key_ends_before_a_model_is_loaded(monkeypatch):
+    monkeypatch.setenv("SPEECH_API_KEY", "")
+    with pytest.raises(OptionError, match="SPEECH_API_KEY: the environment variable is empty"):
+        serve.main(["--fastpitch", "a", "--port", "0"])
 
 
 @pytest.mark.parametrize("options", ["--host 127.0.0.1 --port {}", "--port 0 --wyoming tcp://127.0.0.1:{}"])

@@ -7,7 +7,6 @@ import pytest
 import torch
 from golden_files import entries, group, read_case, read_golden, series
 from safetensors.torch import load_file
-from tiny import make_corpus
 from tiny_tacotron2 import (
     INFERENCES,
     TINY,
@@ -329,11 +328,6 @@ def read(folder: Path, *lines: str, mels: bool = False, audio: AudioConfig | Non
 @pytest.fixture
 def wavs(tmp_path: Path) -> Path:
     return make_wavs(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_corpus(tmp_path_factory.mktemp("corpus") / "data", count=12)
 
 
 def test_a_batch_holds_what_the_published_collation_gives(goldens: Path):

@@ -106,10 +106,6 @@ def inputs(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
     return memory.to(dtype), torch.arange(SIZES["n_tokens"]) >= LENGTHS.unsqueeze(1), frames.to(dtype)
 
 
-def decoder_without_dropout(dtype: torch.dtype = torch.float64) -> Decoder:
-    return without_dropout(tiny_network()).decoder.to(dtype).train()
-
-
 def gradients(decode, decoder: Decoder, used: tuple[str, ...]) -> dict[str, Tensor]:
     """Outputs and gradients for a loss over the outputs named."""
     memory, padding, frames = inputs()
@@ -131,7 +127,7 @@ def gradients(decode, decoder: Decoder, used: tuple[str, ...]) -> dict[str, Tens
 
 @pytest.mark.parametrize("used", [("mel", "gate_logits", "alignments"), ("mel", "gate_logits"), ("alignments",)])
 def test_outputs_and_gradients_equal_those_of_the_plain_loop(used: tuple[str, ...]):
-    decoder = decoder_without_dropout()
+    decoder = without_dropout(tiny_network()).decoder.double().train()
     ours = gradients(lambda *given: decoder(*given, None), decoder, used)
     plain = gradients(lambda *given: plain_decode(decoder, *given), decoder, used)
     assert set(plain) == set(ours)

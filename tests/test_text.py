@@ -219,15 +219,11 @@ def test_words_of_the_whole_dictionary() -> None:
     )
 
 
-def _mixed(p: float = 0.5, **fields) -> TextFrontEnd:
-    return TextFrontEnd(TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=p, **fields))
-
-
 TEXT = "Seven small ships came home with fish, bread, cheese and forty happy men from green islands."
 
 
 def test_draws_depend_on_seed_epoch_and_utterance_alone() -> None:
-    front_end = _mixed()
+    front_end = TextFrontEnd(TextConfig(cleaners=V3, p_arpabet=0.5))
     cleaned = front_end.clean(TEXT)
 
     def ids(seed: int, epoch: int, index: int) -> tuple[int, ...]:

@@ -90,13 +90,6 @@ def speak(checkpoint: Checkpoint, folder: Path, *, sigma: float | None = None) -
     return networks["waveglow"].inverse(tensors["input.mel0"], sigma * golden_noise(tensors, 0))
 
 
-def test_a_checkpoint_of_several_gpus_has_its_prefix_stripped_and_no_training_state(folder: Path):
-    (name,) = (file for file in SMALL if file != PLAIN)
-    checkpoint = load_checkpoint(folder / "checkpoints" / name)
-    assert checkpoint.training is None
-    assert speak(checkpoint, folder).isfinite().all()
-
-
 def test_training_can_resume_from_a_published_checkpoint(folder: Path):
     path = folder / "checkpoints" / PLAIN
     payload = torch.load(path, weights_only=True)

@@ -118,10 +118,6 @@ def chunk(*, seconds: float, width: int = 2) -> AudioChunk:
     return AudioChunk(rate=8000, width=width, channels=1, audio=bytes(round(seconds * 8000) * width))
 
 
-def chunk_like(start: AudioStart, *, n_bytes: int) -> AudioChunk:
-    return AudioChunk(rate=start.rate, width=start.width, channels=start.channels, audio=bytes(n_bytes))
-
-
 START = AudioStart(rate=8000, width=2, channels=1)
 BAD = {
     "no text": ([Synthesize(" ")], "input: contains nothing to speak"),
@@ -136,7 +132,7 @@ BAD = {
     "a rate of 2 GHz": ([AudioStart(rate=2 * 10**9, width=2, channels=1)], "audio-start: 2000000000 Hz"),
     "a thousand channels": ([AudioStart(rate=8000, width=2, channels=1000)], "Hz, 1000 channels and 2"),
     "too many bytes": (
-        [loud := AudioStart(rate=48000, width=2, channels=2), *[chunk_like(loud, n_bytes=60_000)] * 2],
+        [AudioStart(48000, 2, 2), *[AudioChunk(48000, 2, 2, bytes(60_000))] * 2],
         "audio-chunk: more than 3 s of sound, or 100000 bytes",
     ),
     "no sound": ([START, AudioStop()], "audio-stop: no sound came before it"),

@@ -1,4 +1,4 @@
-"""Signals a program at one of its own writes; Python imports this first where ``kills.started`` asks for it.
+"""Signals a program at one of its own writes; ``kills.Forked`` runs this first.
 
 ``SIGNAL_AT`` is a signal's number, an audit event ("open" for writing or "os.rename"), which one of them counts, the
 folder that they are in, whether the whole group is signaled, or the process alone that was started first, whichever of
