@@ -19,6 +19,7 @@ from common.registry import available_models, get_model
 from scripts.launch import ROOT, load_scripts, removed_variables
 
 PAGES = (ROOT / "docs" / "OPTIONS.md", ROOT / "docs" / "MIGRATING.md")
+_UNTITLED = re.compile(r"^(options|positional arguments)$| \(.*")  # argparse's own titles, and remarks in ours
 _MADE = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _PARSERS = {  # a command's name on the pages -> the function that builds its parser
     "inference.py": "inference:build_parser",
@@ -57,17 +58,17 @@ def options_part() -> str:
                 if action.help != argparse.SUPPRESS and action.dest not in ("help", "version"):
                     option, default = _cells(action, parser.prog)
                     command = "train.py" if user in available_models() else user
-                    place = places.setdefault(option, (command, (group.title or "").partition(" (")[0]))
+                    place = places.setdefault(option, (command, _UNTITLED.sub("", group.title or "")))
                     sections.setdefault(place, {}).setdefault(option, {})[user] = default
     text = ""
     for (command, title), options in sections.items():
         text += "" if f"\n## {command}\n" in text else f"\n## {command}\n"
-        text += "" if title in ("options", "positional arguments") else f"\n### {title[:1].upper()}{title[1:]}\n"
-        rows = []
-        for (cell, meaning), defaults in options.items():
-            users = commands(defaults)
-            rows.append((cell, _join_defaults(defaults), meaning, "" if users == f"`{command}`" else users))
-        text += table("option, variable | default | meaning | commands", rows)
+        text += f"\n### {title[:1].upper()}{title[1:]}\n" if title else ""
+        rows = [(cell, _join_defaults(one), meaning, commands(one)) for (cell, meaning), one in options.items()]
+        shared = len({users for *_, users in rows}) == 1  # then they are above the table
+        text += f"\nCommands: {rows[0][-1]}\n" if shared and rows[0][-1] != f"`{command}`" else ""
+        titles = "option, variable | default | meaning" + " | commands" * (not shared)
+        text += table(titles, (row[: 4 - shared] for row in rows))
     return text
 
 

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,8 +56,7 @@ def samples(data: bytes) -> tuple[torch.Tensor, int]:
 
 def offline(served, text: str = TEXT, **options) -> torch.Tensor:
     """What the same voice says without a server, as 16-bit files have it."""
-    wave = served.models.voice.speak(text, **options).wave
-    return (wave * 32768).round().clamp(-32768, 32767) / 32768
+    return (served.models.voice.speak(text, **options).wave * 32768).round().clamp(-32768, 32767) / 32768
 
 
 def assert_same(first: torch.Tensor, second: torch.Tensor, *, tolerance: float = 1.1 / 32768) -> None:
@@ -153,9 +153,7 @@ def test_a_long_text_arrives_in_pieces_whose_first_comes_before_the_last_is_made
     made = served.service.gate.metrics.audio._value
     before, body = made.get(), {"input": "la " * 90 + ".", "response_format": "wav"}
     with served.http.stream("POST", "/v1/audio/speech", json=body) as response:
-        pieces = response.iter_raw()
-        sizes = [len(next(pieces))]
-        sizes += [len(piece) for piece in pieces]
+        sizes = [len(piece) for piece in response.iter_raw()]
     assert len(sizes) > 2
     assert sum(sizes) == 44 + round((made.get() - before) * 22050) * 2
 
@@ -188,10 +186,14 @@ def test_compressed_formats_hold_the_same_sound(served, form: str):
     assert correlation(wave, expected) > 0.9
 
 
+def test_a_format_whose_package_is_missing_is_refused_by_its_name(served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    answer = speak(served, input="hello", response_format="aac")
+    assert answer.status_code == 501 and "package av" in answer.json()["error"]["message"]
+
+
 def correlation(first: torch.Tensor, second: torch.Tensor) -> float:
-    """Of two waves of about the same length, at the shift where it is largest, without their lowest frequencies, which
-    Opus leaves out.
-    """
+    """Of two waves at the shift where it is largest, without their lowest frequencies, which Opus leaves out."""
     n = len(first) + len(second)
     spectra = [torch.fft.rfft(wave, n).index_fill(0, torch.arange(n // 200), 0) for wave in (first, second)]
     waves = [torch.fft.irfft(spectrum, n) for spectrum in spectra]

@@ -99,10 +99,8 @@ def test_a_text_is_spoken_in_firefox_and_a_changed_pitch_is_heard(firefox: Firef
         firefox.send("ElementSendKeys", id=text, text="Hello there.")
         firefox.send("ElementClick", id=firefox.element("#speak"))
         firefox.wait_for(SPEAK, 1)
-        assert firefox.run("return [...document.querySelectorAll('.word')].map((one) => one.innerText)") == [
-            "Hello",
-            "there",
-        ]
+        words = firefox.run("return [...document.querySelectorAll('.word')].map((one) => one.innerText)")
+        assert words == ["Hello", "there"]
         firefox.send("ElementSendKeys", id=firefox.element("[aria-label='pitch of HH in Hello']"), text=UP)
         firefox.wait_for("return document.querySelector('#play').innerText === 'Listen again'")
         firefox.send("ElementClick", id=firefox.element("#play"))

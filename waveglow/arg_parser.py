@@ -28,7 +28,7 @@ class TrainingOptions(ModelOptions):
     # Every published script trains with 8000; the original's default is 4000.
     segment_length: int = option(8000, "samples per training segment", least=1, variable="SEGMENT_LENGTH")
     sigma: float = option(1.0, "standard deviation of the noise that audio is mapped to", least=1e-3, most=1e3)
-    for_voice: Path | None = option(None, "checkpoint of a text-to-mel model, ours or published, to train for")
+    for_voice: Path | None = option(None, "checkpoint of the text-to-mel model to train for, ours or published")
     architecture: Mapping[str, Any] = group(
         ModelConfig, "architecture of WaveGlow (default: the value shown, or the resumed checkpoint's)", by_name=True
     )

@@ -50,6 +50,8 @@ def api_error(error: Exception) -> ApiError:
         return _describe_invalid(error)
     if isinstance(error, InputError):
         return ApiError(400, without_options(str(error)))
+    if isinstance(error, ModuleNotFoundError):  # av, for some formats
+        return ApiError(501, f"this needs the package {error.name}, which the server lacks")
     logger.error("error: %s", error, exc_info=error)
     return ApiError(500, "internal error; see the server's log")
 

@@ -8,10 +8,18 @@ _HERE = Path(__file__).parent
 _NAMES = ("normalization/words.txt", "normalization/rules.txt", "symbols.txt", "languages.txt")
 _FILES = (*(_HERE / name for name in _NAMES), *sorted((_HERE / "normalization" / "languages").glob("*.txt")))
 _TEXT = "\n\n".join(path.read_text(encoding="utf-8") for path in _FILES)
-_TABLES = {
-    name: (table, signs)
-    for name, signs, table in re.findall(r"^\[(\w+)(?: (\S+))?\]\n([^\n]+(?:\n[^\n]+)*)", _TEXT, re.MULTILINE)
-}
+
+
+def _read_tables(text: str) -> dict[str, tuple[str, str]]:
+    """Return the text of each table, and the signs of the texts that its rules apply to."""
+    tables: dict[str, tuple[str, str]] = {}
+    for name, signs, table in re.findall(r"^\[(\w+)(?: (\S+))?\]\n([^\n]+(?:\n[^\n]+)*)", text, re.MULTILINE):
+        assert name not in tables, f"two tables have the name [{name}]; rename one"
+        tables[name] = table, signs
+    return tables
+
+
+_TABLES = _read_tables(_TEXT)
 _NAMED = re.compile(r"(?<!\?P)<(\w+)(?::(lower|upper))?>")
 
 
@@ -44,15 +52,13 @@ _PATTERNS = dict(line.split(" = ", 1) for line in table_text("patterns").split("
 
 def compiled(pattern: str) -> re.Pattern:
     """Compile a pattern in which <name> stands for another pattern, or a table's alternatives or keys."""
-    while (with_names := _NAMED.sub(_named, pattern)) != pattern:
-        pattern = with_names
-    return re.compile(pattern)
+    return re.compile(_NAMED.sub(_named, pattern))
 
 
 def _named(match: re.Match) -> str:
     name, case = match.groups()
     if name in _PATTERNS:
-        return _PATTERNS[name]
+        return _NAMED.sub(_named, _PATTERNS[name])
     text = table_text(name)
     if "|" in text:
         text = text.replace("\n", "")

@@ -42,10 +42,8 @@ class ReadingOptions:
     """Who reads, how, and into which folder."""
 
     output: Path = option(None, "folder of the corpus", names=("-o",), required=True, writes=True)
-    minutes: float | None = option(
-        None, "minutes of speech, of texts that cover pairs of phones; default: all", above=0
-    )
-    from_server: str = option(None, "address; its key is that in OPENAI_API_KEY", required=True, read=read_address)
+    minutes: float | None = option(None, "minutes of speech; phonetically rich texts come first; default: all", above=0)
+    from_server: str = option(None, "address; OPENAI_API_KEY holds its key", required=True, read=read_address)
     voice: tuple[str, ...] = option((), "voices of the server; each one reads all texts", required=True)
     model: str = option("tts-1", "model of the server")
     license: str | None = option(None, "license of the speech, for corpus.json, such as Apache-2.0")
