@@ -150,7 +150,7 @@ def _published_table(found: Mapping[tuple[str, str], str], title: str) -> str:
         replacement = "removed" if " " in here else f"accepted as `{here}`"  # commands print the reply
         names.setdefault((users, replacement), []).append(name)
     rows = ((_code(published), *cells) for cells, published in names.items())
-    return table(f"published | {title} | here", sorted(rows, key=lambda row: row[-1] == "removed"))
+    return table(f"published | {title} | here", sorted(rows, key=lambda row: "removed" in row))
 
 
 def table(titles: str, rows: Iterable[Iterable[str]]) -> str:

@@ -22,7 +22,7 @@ BLOCK = 1 << 16  # samples decoded at a time
 RATES = (4000, 384000)  # Hz: the lowest and the highest
 MOST_CHANNELS = 32
 LONGEST = 12  # hours
-_NO_SOUND_FILE = "not a sound file that libsndfile or FFmpeg can decode, or truncated"
+_NO_SOUND_FILE = "not a sound file that libsndfile or FFmpeg can decode, or empty or truncated"
 # libsndfile's containers, the first words of its codecs' names, and FFmpeg's containers and codecs
 _CONTAINERS = ("AIFF", "AU", "CAF", "FLAC", "MP3", "NIST", "OGG", "RF64", "W64", "WAV", "WAVEX")
 _CODECS = ("ALAC", "ALAW", "DOUBLE", "FLOAT", "GSM610", "IMA", "MPEG", "MS", "OPUS", "PCM", "ULAW", "VORBIS")
