@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from common.errors import InputError, OptionError, reason
-from common.precision import check_cuda
+from common.precision import prepare_cuda
 from common.progress import progress
 from common.signals import stops_handled_by
 
@@ -81,7 +81,7 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
     world_size, rank, local_rank = (int(os.environ.get(name, usual)) for name, usual in set_by_torchrun.items())
     device, host = torch.device("cpu"), None
     if cuda:
-        check_cuda()
+        prepare_cuda()
         if local_rank >= (n_gpus := torch.cuda.device_count()):
             raise OptionError(f"--cuda: more processes than GPUs on this machine, expected at most {n_gpus}")
         device = torch.device("cuda", local_rank)

@@ -65,7 +65,7 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
     """Configure PyTorch, and return the device and precision; raises OptionError if --cuda finds no usable GPU."""
     torch.backends.cudnn.benchmark = computing.cudnn_benchmark
     if computing.cuda:
-        check_cuda()
+        prepare_cuda()
         torch.set_float32_matmul_precision("high" if computing.tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = computing.tf32
     else:
@@ -81,19 +81,19 @@ def prepare_computing(computing: ComputingOptions) -> Precision:
     return Precision(computing.cuda, torch.float16 if computing.cuda else None)
 
 
-def check_cuda() -> None:
-    """Raise OptionError if no GPU can be used, and turn off cuDNN's attention."""
+def prepare_cuda() -> None:
+    """Turn off cuDNN's attention; raises OptionError if no GPU can be used."""
     if not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
     torch.backends.cuda.enable_cudnn_sdp(False)  # it spends tens of ms planning for each new text length
 
 
 def precision_of_device(device: str) -> Precision:
-    """Return full precision on "cuda", "cpu" or "auto" (a GPU if there is one); same errors as `check_cuda`."""
+    """Return full precision on "cuda", "cpu" or "auto" (a GPU if there is one); same errors as `prepare_cuda`."""
     check_choice("device", device, ("auto", "cpu", "cuda"))
     cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
     if cuda:
-        check_cuda()
+        prepare_cuda()
     return Precision(cuda)
 
 

@@ -18,7 +18,7 @@ import pytest
 import soundfile
 from limits import HANG_LIMIT
 from singing_voice import SingingVocoder, singing_voice
-from tiny_served import serving
+from tiny_served import KEEP_ANSWERS, serving
 
 from common.serving.app import STUDIO, Service, studio_page
 from common.serving.models import ServedModels
@@ -56,17 +56,6 @@ def browser():
 def address() -> Iterator[str]:
     with served(singing_voice(speakers=("ann", "bob"))) as address:
         yield address
-
-
-# Keeps the bodies of answers to requests for speech, as the browser forgets those that are read as a stream.
-KEEP_ANSWERS = """
-const ask = fetch;
-window.answers = [];
-window.fetch = async (...request) => {
-  const response = await ask(...request);
-  if (request[1]?.method === "POST") window.answers.push(response.clone().text().catch(() => ""));
-  return response;
-};"""
 
 
 # Keeps what the page copies: reading the clipboard may wait for ever where another window has the focus.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from limits import HANG_LIMIT
 from singing_voice import singing_voice
-from tiny_served import serving
+from tiny_served import KEEP_ANSWERS, serving
 
 from common.serving.app import Service
 from common.serving.models import ServedModels
@@ -21,18 +21,10 @@ from common.serving.options import Limits
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 UP = "\ue013"  # WebDriver's codes of keys
 SPEAK = "return document.querySelector('#status').textContent.startsWith('Spoken') && answers.length === arguments[0]"
-# Keeps errors, and the prosody that the server speaks.
-WATCH = """
-window.errors = []; window.answers = [];
+KEEP_ERRORS = """
+window.errors = [];
 addEventListener('error', (event) => errors.push(event.message));
-addEventListener('unhandledrejection', (event) => errors.push(String(event.reason)));
-const ask = fetch;
-window.fetch = async (...request) => {
-  const response = await ask(...request);
-  if (request[1]?.method === 'POST')
-    response.clone().text().then((text) => answers.push(JSON.parse(text.split('\\n')[0].slice(6)).prosody));
-  return response;
-};"""
+addEventListener('unhandledrejection', (event) => errors.push(String(event.reason)));"""
 
 
 class Firefox:
@@ -89,11 +81,16 @@ def firefox(tmp_path: Path) -> Iterator[Firefox]:
         process.terminate()
 
 
+def _first_part(events: str) -> dict[str, Any]:
+    """What an answer says of its first utterance."""
+    return json.loads(events.partition("\n")[0].removeprefix("data: "))
+
+
 def test_a_text_is_spoken_in_firefox_and_a_changed_pitch_is_heard(firefox: Firefox):
     with serving(Service(ServedModels(singing_voice(), "singer"), limits=Limits(deadline=HANG_LIMIT))) as address:
         firefox.send("Navigate", url=address)
         firefox.wait_for("return document.querySelectorAll('#voice option').length === 1")
-        firefox.run(WATCH)
+        firefox.run(KEEP_ERRORS + KEEP_ANSWERS)
         text = firefox.element("#text")
         firefox.send("ElementClear", id=text)
         firefox.send("ElementSendKeys", id=text, text="Hello there.")
@@ -106,8 +103,8 @@ def test_a_text_is_spoken_in_firefox_and_a_changed_pitch_is_heard(firefox: Firef
         firefox.send("ElementClick", id=firefox.element("#play"))
         firefox.wait_for(SPEAK, 2)
         first, second = (
-            [one["pitch"] for word in answer["utterances"][0]["words"] for one in word["symbols"]]
-            for answer in firefox.run("return answers")
+            [one["pitch"] for word in prosody["utterances"][0]["words"] for one in word["symbols"]]
+            for prosody in (_first_part(answer)["prosody"] for answer in firefox.run("return Promise.all(answers)"))
         )
         assert second[0] == pytest.approx(first[0] * 2 ** (1 / 12), abs=0.01) and second[1:] == first[1:]
         assert firefox.run("return document.querySelector('#play').innerText") in ("Pause", "Play")

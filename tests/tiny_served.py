@@ -22,6 +22,15 @@ from common.text.config import TextConfig
 
 AUDIO = tiny_vocoder.ALIGNED
 TEXT = TextConfig(cleaners=("basic_cleaners",), speakers=("ann", "bob"))
+# Keeps the bodies of answers to requests for speech, as the browser forgets those that are read as a stream.
+KEEP_ANSWERS = """
+const ask = fetch;
+window.answers = [];
+window.fetch = async (...request) => {
+  const response = await ask(...request);
+  if (request[1]?.method === "POST") window.answers.push(response.clone().text().catch(() => ""));
+  return response;
+};"""
 
 
 def make_checkpoints(folder: Path) -> None:

@@ -177,8 +177,8 @@ def _open_ffmpeg(target: io.BytesIO, form: SoundFormat, rate: int) -> tuple[Writ
 
 
 def to_int16(samples: np.ndarray) -> np.ndarray:
-    """Convert samples (T,) in [-1, 1] to 16-bit integers, clipped to full scale."""
-    return np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
+    """Convert samples (T,) in [-1, 1] to little-endian 16-bit integers, as in WAV files, clipped to full scale."""
+    return np.clip(np.round(samples * 32768.0), -32768, 32767).astype("<i2")
 
 
 def wav_header(sampling_rate: int) -> bytes:

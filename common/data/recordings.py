@@ -45,10 +45,11 @@ class RecordingDataset(ListedDataset):
         check = partial(check_wav, sampling_rate=audio.sampling_rate)
         found = [check(self.folder / entry.fields["wav"], where=entry.where) for entry in self.entries]
         self.lengths = [one.n_samples for one in found]
-        self._mels_folder = mels
+        self._mel_paths: list[Path] | None = None  # of the recordings, if mels are given
         if mels is not None:
-            for entry in self.entries:
-                if not (path := mels / f"{feature_name(entry.fields['wav'])}.pt").is_file():
+            self._mel_paths = [mels / f"{feature_name(entry.fields['wav'])}.pt" for entry in self.entries]
+            for path, entry in zip(self._mel_paths, self.entries):
+                if not path.is_file():
                     made = "scripts/extract_fine_tune_mels.sh or extract_mels.py makes it"
                     raise InputError(f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); {made}")
             # The peak must agree too, since the recordings are scaled to it.
@@ -75,10 +76,9 @@ class RecordingDataset(ListedDataset):
 
         Raises InputError if its shape doesn't fit the recording.
         """
-        if self._mels_folder is None:
+        if self._mel_paths is None:
             return None
-        entry = self.entries[index]
-        path = self._mels_folder / f"{feature_name(entry.fields['wav'])}.pt"
+        entry, path = self.entries[index], self._mel_paths[index]
         mel = load_fractions(path, where=entry.where)
         wanted = (self.audio.n_mels, MelExtractor(self.audio).n_frames(self.lengths[index]))
         if mel.shape != wanted:

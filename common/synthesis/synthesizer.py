@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +145,12 @@ class Synthesizer:
             return output
         wave = output.wave.float().cpu()
         padded = F.pad(wave, (0, self.audio.filter_length))  # short waves have no mel
-        mel = MelExtractor(self.audio)(padded)[:, :, : wave.size(1) // self.audio.hop_length]
+        mel = self._extractor(padded)[:, :, : wave.size(1) // self.audio.hop_length]
         return MelOutput(mel, output.lengths, frames=output.frames, wave=wave)
+
+    @cached_property
+    def _extractor(self) -> MelExtractor:
+        return MelExtractor(self.audio)
 
 
 def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
